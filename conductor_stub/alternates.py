@@ -252,9 +252,8 @@ class PlacementAlternates(Claims):
         if request is None:
             return True
         requester = Requester.from_request(context, spec)
-        version = selection.allocation_request_version
         try:
-            before = self._client.claim(requester, uuid, request, version, lambda: True)
+            before = self._client.claim(requester, uuid, request, lambda: True)
         except Unavailable as error:
             LOG.warning("Placement is not available for instance %s: %s", uuid, error)
             return False
@@ -263,7 +262,8 @@ class PlacementAlternates(Claims):
     def release(self, context: Any, uuid: str) -> None:
         """See the base class."""
         try:
-            self._client.delete(uuid, getattr(context, "request_id", None))
+            requester = Requester(None, None, getattr(context, "request_id", None))
+            self._client.delete(uuid, requester)
         except Unavailable as error:
             LOG.error("The allocations of instance %s stay: %s", uuid, error)
 
@@ -271,7 +271,7 @@ class PlacementAlternates(Claims):
         """See the base class."""
         request_id = getattr(context, "request_id", None)
         try:
-            before = self._client.allocations(uuid, request_id)
+            before = self._client.allocations(uuid, Requester(None, None, request_id))
             rest = {
                 provider: each
                 for provider, each in before["allocations"].items()

@@ -62,8 +62,15 @@ _DEFAULTS = {
 _OLD_NAMES = {"valid_interfaces": "os_interface", "region_name": "os_region_name"}
 
 
+_UNUSED = {
+    f"{kind}_{name}" for kind in ("connect", "status_code") for name in ("retries", "retry_delay")
+}
+
+
 def _of_placement(option: cfg.Opt) -> cfg.Opt:
     own = copy.deepcopy(option)
+    if own.dest in _UNUSED:
+        own.help = "No effect: see `[scheduler] placement_deadline_seconds`."
     own.default = _DEFAULTS.get(own.dest, own.default)
     if own.dest in _OLD_NAMES:
         own.deprecated_opts.append(cfg.DeprecatedOpt(_OLD_NAMES[own.dest], group=NAME))
@@ -82,15 +89,15 @@ PLACEMENT_OPTIONS: list[cfg.Opt] = [
         "max_connections",
         default=2,
         min=1,
-        help="The most connections of a worker to Placement; further calls wait for one. One that "
-        "is idle for a second is closed. Keep the sum of all workers near the number of processes "
-        "and threads that serve Placement.",
+        help="The most connections of a worker to Placement; further calls wait for one, as long "
+        "as for an answer. One that is idle for a second is closed. Keep the sum of all workers "
+        "near the number of processes and threads that serve Placement.",
     ),
 ]
 
 
 def register_login(conf: cfg.ConfigOpts) -> None:
-    """Register what ``auth_type`` needs, so that changes of it are seen.
+    """Register what ``auth_type`` needs, so that it is known and changes of it are seen.
 
     An ``auth_type`` that is unknown is the client's to refuse, where it is used.
     """

@@ -85,7 +85,7 @@ def registered(conf: cfg.ConfigOpts) -> list[Name]:
 def options(conf: cfg.ConfigOpts) -> list[tuple[str, cfg.Opt]]:
     """Every option that *conf* has, with its group.
 
-    What is not in any library's list has a name only, and is secret if it is a password.
+    What is not in any library's list has a name only, and is secret if that says so.
     """
     return [(group, option(group, name)) for group, name in registered(conf)]
 
@@ -98,7 +98,7 @@ def option(group: str, name: str) -> cfg.Opt:
             found = _listed(namespace).get((group, name))
             if found is not None:
                 return found
-    return cfg.Opt(name, secret="password" in name)
+    return cfg.Opt(name, secret=any(word in name for word in ("password", "secret", "token")))
 
 
 def spellings(group: str, option: cfg.Opt) -> list[Name]:

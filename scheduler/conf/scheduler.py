@@ -108,9 +108,9 @@ OPTIONS: list[cfg.Opt] = [
         "placement_deadline_seconds",
         default=45,
         min=1,
-        help="With `claims = placement`: for how long a request asks about hosts for which a list "
-        "of `max_placement_results` had no place. It must be shorter than the "
-        "`rpc_response_timeout` of callers.",
+        help="With `claims = placement`: the time for all calls of a request. Until then calls "
+        "that get no answer, or status 500 and more, are made again; each waits for at most "
+        "`[placement] timeout`. It must be shorter than the `rpc_response_timeout` of callers.",
     ),
     cfg.IntOpt(
         "max_placement_results",

@@ -20,7 +20,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.conf import check, claims, rereading, startup
+from scheduler.conf import check, rereading, startup
 from scheduler.conf.names import Name
 from scheduler.conf.rereading import Change
 from scheduler.rpc import transport
@@ -95,7 +95,6 @@ class Reloading:
     def _read(self) -> Change:
         fresh = startup.read_again(self._source)
         transport.complete(fresh)
-        claims.register_login(fresh)
         check.read_all(fresh)
         return rereading.compare(self.conf, fresh, self._live)
 

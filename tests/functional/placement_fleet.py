@@ -124,6 +124,8 @@ class Worker:
         self.calls: list[tuple[str, str]] = []
         adapter = self.driver.claims.client._adapter
         adapter.request = functools.partial(self._request, adapter.request)
+        self.driver.claims.prepare()
+        self.calls.clear()
 
     def _request(self, ask: Callable[..., Any], path: str, method: str, **more: Any) -> Any:
         self.calls.append((method, path))

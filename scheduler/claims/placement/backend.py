@@ -28,18 +28,16 @@ from scheduler.claims.backend import (
     Result,
     Selections,
 )
-from scheduler.claims.placement.candidates import (
-    AllocationRequest,
-    CandidateQuery,
-)
+from scheduler.claims.placement.candidates import AllocationRequest, CandidateQuery
 from scheduler.claims.placement.client import (
     ATTEMPTS,
-    CANDIDATES_VERSION,
+    VERSION,
     Allocations,
     PlacementClient,
     Requester,
     Unavailable,
     Unsure,
+    pause_before,
 )
 from scheduler.claims.placement.memory import Memory
 from scheduler.claims.placement.offers import CHOSEN, NoCandidates, Offers
@@ -51,6 +49,7 @@ LOG = logging.getLogger(__name__)
 #: first claims for an instance apart that come at the same moment: it may say that one has failed,
 #: and forget the other with it, which it has granted.
 LEFT_SECONDS: Final = 2.0
+GIVE_BACK_SECONDS: Final = 10.0
 LOST: Final = Lost(is_race=False)
 
 
@@ -68,32 +67,25 @@ class PlacementClaims(Claims):
     While Placement does not answer, NoValidHost is raised.
     """
 
-    def __init__(
-        self,
-        conf: Any,
-        client: PlacementClient,
-        host_manager: Any,
-        pause: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, conf: Any, client: PlacementClient, host_manager: Any) -> None:
         self.client = client
         self.host_manager = host_manager
-        self._pause = pause
+        self.memory = Memory(client, lambda: self.options.placement_memory_seconds)
         self.reconfigured(conf)()
 
     def reconfigured(self, conf: Any) -> Callable[[], None]:
-        """See the base class: the query, and what is remembered."""
+        """See the base class: the query and its options."""
         query = CandidateQuery(conf, self.client)
-        memory = Memory(self.client, conf.scheduler.placement_memory_seconds)
 
         def take() -> None:
-            self.options, self.query, self.memory = conf.scheduler, query, memory
+            self.options, self.query = conf.scheduler, query
 
         return take
 
     def prepare(self) -> None:
         """See the base class: what is shared, and which trees are flat."""
         if self.options.placement_query == CHOSEN:
-            self.memory.look()
+            self.memory.look(waits=True)
 
     @contextlib.contextmanager
     def open(self, request: Request) -> Iterator[Claiming]:
@@ -102,17 +94,21 @@ class PlacementClaims(Claims):
             yield Claiming()
             return
         if request.is_redelivered:
-            self._pause(LEFT_SECONDS)
-        self.prepare()
-        claiming = _Claiming(self, request)
+            self.client.pause(LEFT_SECONDS)
+        if self.options.placement_query == CHOSEN:
+            self.memory.look()
+        seconds = self.options.placement_deadline_seconds
+        requester = Requester.from_request(request.context, request.spec).within(seconds)
+        claiming = _Claiming(self, request, requester)
         try:
             yield claiming
         except Unavailable as error:
+            is_late = time.monotonic() >= requester.ends_at
             claiming.give_back()
             LOG.warning("Placement is not available: %s", error)
-            raise errors.NoValidHost(reason="") from NoCandidates(
-                f"Placement is not available: {error}"
-            )
+            raise errors.NoValidHost(
+                reason=f"Placement did not answer within {seconds} s" if is_late else ""
+            ) from NoCandidates(f"Placement is not available: {error}")
         except BaseException:
             claiming.give_back()
             raise
@@ -121,13 +117,10 @@ class PlacementClaims(Claims):
 class _Claiming(Claiming):
     """One request on its way: what is claimed for it, and what is known not to go."""
 
-    def __init__(self, claims: PlacementClaims, request: Request) -> None:
+    def __init__(self, claims: PlacementClaims, request: Request, requester: Requester) -> None:
         self._client, self._host_manager = claims.client, claims.host_manager
-        self._request, self._names = request, request.names
-        self._requester = Requester.from_request(request.context, request.spec)
-        self._offers = Offers(
-            claims.query, claims.memory, claims.options, request.spec, self._requester.request_id
-        )
+        self._request, self._names, self._requester = request, request.names, requester
+        self._offers = Offers(claims.query, claims.memory, claims.options, request.spec, requester)
         #: Per instance the node it was claimed on, and what it had before.
         self._held: dict[str, tuple[str, Allocations]] = {}
 
@@ -171,11 +164,15 @@ class _Claiming(Claiming):
         return answer
 
     def give_back(self) -> None:
-        """Undo all claims of the request; where that fails, log for which instances."""
+        """Undo all claims of the request; where that fails, log for which instances.
+
+        That has a time of its own.
+        """
+        requester = self._requester.within(GIVE_BACK_SECONDS)
         while self._held:
             uuid, (_node, before) = self._held.popitem()
             try:
-                self._client.give_back(self._requester, uuid, before)
+                self._client.give_back(requester, uuid, before)
             except Unavailable as error:
                 stay = ", ".join([uuid, *self._held])
                 LOG.error("Allocations stay that nobody needs, for instances %s: %s", stay, error)
@@ -194,7 +191,7 @@ class _Claiming(Claiming):
             return Booked(selections)  # instances without a name are not claimed for, as in Nova
         for each in itertools.chain.from_iterable(selections):
             each.allocation_request = json.dumps(offers.known[each.compute_node_uuid][0])
-            each.allocation_request_version = CANDIDATES_VERSION
+            each.allocation_request_version = VERSION
         for uuid, (chosen, *_alternates) in zip(names, selections, strict=True):
             node = chosen.compute_node_uuid
             held, before = self._held.get(uuid, ("", {}))
@@ -226,7 +223,6 @@ class _Claiming(Claiming):
                 self._requester,
                 uuid,
                 request,
-                CANDIDATES_VERSION,
                 keeps,
                 is_new=self._offers.asks
                 and not self._request.is_redelivered
@@ -258,10 +254,10 @@ class _Claiming(Claiming):
         *is_at_it*.  The alternates are those of *selections*, as Placement keeps none.
         """
         for attempt in range(reads if self._names else 0):
-            self._client.wait(attempt)
+            self._client.pause(pause_before(attempt))
             found: dict[str, Any] = {}
             for uuid in self._names:
-                known = self._client.allocations(uuid, self._requester.request_id)
+                known = self._client.allocations(uuid, self._requester)
                 if not known.get("allocations"):
                     break
                 found[uuid] = known["allocations"]
@@ -282,7 +278,7 @@ class _Claiming(Claiming):
                 return None
             request = json.dumps(self._as_offered(node, allocations))
             rest = [each for each in others if each.compute_node_uuid not in nodes]
-            placed.append(Placed(self._request, node, request, CANDIDATES_VERSION, rest))
+            placed.append(Placed(self._request, node, request, VERSION, rest))
         return Repeated([], placed)
 
     def _node_of(self, allocations: Mapping[str, Any]) -> str | None:

@@ -17,7 +17,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.claims.placement.client import PlacementClient, Unavailable
+from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
 from scheduler.claims.placement.needs import (
     ISOLATE,
     NO_POLICY,
@@ -165,31 +165,31 @@ class CandidateQuery:
             found.append(self._wish(spec, groups_of(spec, pinned_as_shared=True), fleet))
         return found
 
-    def listed(self, wishes: Iterable[Wish], request_id: str | None) -> tuple[Candidates, bool]:
+    def listed(self, wishes: Iterable[Wish], requester: Requester) -> tuple[Candidates, bool]:
         """The candidates in the fleet, and True if these are all; raises Unavailable."""
         found: Candidates = {}
         is_all = True
         for wish in wishes:
-            count = self._add(found, wish.for_fleet(), request_id)
+            count = self._add(found, wish.for_fleet(), requester)
             is_all = is_all and (wish.limit is None or count < wish.limit)
         return found, is_all
 
     def asked(
-        self, wishes: Iterable[Wish], node: str, shared: Set[str], request_id: str | None
+        self, wishes: Iterable[Wish], node: str, shared: Set[str], requester: Requester
     ) -> list[AllocationRequest]:
         """The candidates on *node*, none if Placement refuses it; raises Unavailable."""
         found: Candidates = {}
         for wish in wishes:
             query = wish.for_node(node, shared)
             if query is not None:
-                self._add(found, query, request_id)
+                self._add(found, query, requester)
             if node in found:
                 return [_as_one_group(each) for each in found[node]]
         return []
 
-    def _add(self, found: Candidates, query: str, request_id: str | None) -> int:
+    def _add(self, found: Candidates, query: str, requester: Requester) -> int:
         """Add what *query* gives to what others *found*, which comes first; count it."""
-        answer = self._client.candidates(query, request_id)
+        answer = self._client.candidates(query, requester)
         try:
             requests, summaries = answer["allocation_requests"], answer["provider_summaries"]
             for request in requests:

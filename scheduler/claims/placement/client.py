@@ -5,11 +5,12 @@ Connections are kept and shared by all threads of a process.  Reference page con
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import requests
@@ -24,23 +25,22 @@ from scheduler.conf import claims as conf_claims
 
 LOG = logging.getLogger(__name__)
 
-#: The version that candidates are asked for with, and the one that existing allocations are.
-CANDIDATES_VERSION: Final = "1.36"
+#: The version that candidates and claims have, and that of existing allocations.
+VERSION: Final = "1.36"
 READING_VERSION: Final = "1.28"
-#: From which versions on an allocation has the form of a dict, a generation, and mappings.
-_DICT_FORM, _GENERATION, _MAPPINGS = (1, 12), (1, 28), (1, 34)
 
-ATTEMPTS: Final = 4
+#: Tries of one claim, and reads of allocations that another worker may be making.
+ATTEMPTS: Final = 10
 CONCURRENT: Final = "placement.concurrent_update"
 CONSUMER_CONFLICT: Final = "consumer generation conflict"
-OK, NO_CONTENT, NOT_FOUND, NOT_NOW = 200, 204, 404, 503
-#: Tries of one call, where the connection was closed or the server asks for a later one; and how
-#: long such a server is obeyed.
-TRIES: Final = 3
-LONGEST_PAUSE_SECONDS: Final = 5
+OK, NO_CONTENT, NOT_FOUND, BROKEN = 200, 204, 404, 500
+#: Limits of pauses: before a call is made again, and where a server asks for a later one.
+LONGEST_PAUSE_SECONDS, LONGEST_OBEYED_SECONDS = 2.0, 5.0
 #: A connection without a call for so long is closed: a server may have as many processes as
 #: connections, and one that closes them itself does so just when they are used.
 IDLE_SECONDS: Final = 1.0
+#: Time of who names none.
+USUAL_SECONDS: Final = 30.0
 _NOAUTH = "noauth"
 _TEXT_SHOWN = 300
 
@@ -62,11 +62,13 @@ class Unsure(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """For whom is claimed: project and user as ids, and the id of the request."""
+    """For whom is called: project and user as ids, the id of the request, the time it has."""
 
     project_id: str | None
     user_id: str | None
     request_id: str | None
+    #: Deadline of all its calls, on the monotonic clock.
+    ends_at: float = field(default_factory=lambda: time.monotonic() + USUAL_SECONDS, compare=False)
 
     @classmethod
     def from_request(cls, context: Any, spec: Any) -> Requester:
@@ -76,47 +78,64 @@ class Requester:
         project_id = spec.project_id or getattr(context, "project_id", None)
         return cls(project_id, user_id, found)
 
+    def within(self, seconds: float) -> Requester:
+        """The same with so much time from now on."""
+        return replace(self, ends_at=time.monotonic() + seconds)
+
 
 class Connections(requests.adapters.HTTPAdapter):
-    """At most so many connections to a server, which are closed when they are idle."""
+    """At most so many connections, which are closed when all of them are idle.
+
+    A call waits for one as long as it would for its answer.
+    """
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(pool_maxsize=most, pool_block=True)
+        super().__init__(pool_maxsize=most)
+        self._most, self._free = most, threading.Semaphore(most)
         self._clock, self._lock = clock, threading.Lock()
         self._calls, self._used_at = 0, clock()
 
     def send(self, *args: Any, **more: Any) -> requests.Response:
         """See the base class."""
-        with self._lock:
-            if not self._calls and self._clock() - self._used_at > IDLE_SECONDS:
-                self.poolmanager.clear()
-            self._calls += 1
+        if not self._free.acquire(timeout=more["timeout"]):
+            text = "no connection was free for %.3g s: [placement] max_connections = %d"
+            raise requests.ConnectionError(text % (more["timeout"], self._most))
         try:
-            return super().send(*args, **more)
+            with self._lock:
+                if not self._calls and self._clock() - self._used_at > IDLE_SECONDS:
+                    self.poolmanager.clear()
+                self._calls += 1
+            response = super().send(*args, **more)
+            _all_of_it = response.content  # until then the connection is in use
+            return response
         finally:
             with self._lock:
                 self._calls, self._used_at = self._calls - 1, self._clock()
+            self._free.release()
 
 
-def wait_before(attempt: int) -> None:
-    """Sleep at random, longer before later attempts; not at all before the first."""
-    if attempt:
-        time.sleep(random.uniform(0, 2 * attempt))
+def pause_before(attempt: int) -> float:
+    """Seconds at random, more before later attempts; none before the first."""
+    longest = min(0.1 * 2**attempt, LONGEST_PAUSE_SECONDS)
+    return random.uniform(0, longest) if attempt else 0.0
 
 
 class PlacementClient:
     """One Placement service; raises :class:`Unavailable` when it cannot be talked to.
 
-    *wait* is called with the number of each attempt at the same thing.
+    A call that gets no answer is made again until its requester's deadline; *timeout* limits each
+    try, and *pause* sleeps.
     """
 
-    def __init__(self, adapter: Adapter, wait: Callable[[int], None] = wait_before) -> None:
-        self._adapter = adapter
-        self.wait = wait
+    def __init__(
+        self, adapter: Adapter, timeout: float, pause: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._adapter, self._timeout = adapter, timeout
+        self.pause = pause
 
     @classmethod
     def from_conf(
-        cls, conf: cfg.ConfigOpts, wait: Callable[[int], None] = wait_before
+        cls, conf: cfg.ConfigOpts, pause: Callable[[float], None] = time.sleep
     ) -> PlacementClient:
         """The client that ``[placement]`` describes; nothing connects yet.
 
@@ -133,38 +152,38 @@ class PlacementClient:
                     option="[placement] auth_type",
                     reason="it must be set where [scheduler] claims = placement",
                 )
-            connections = requests.Session()
+            http, connections = requests.Session(), Connections(group.max_connections)
             for scheme in ("http://", "https://"):
-                connections.mount(scheme, Connections(group.max_connections))
-            session = loading.load_session_from_conf_options(
-                conf, name, auth=auth, session=connections
-            )
-            return cls(loading.load_adapter_from_conf_options(conf, name, session=session), wait)
+                http.mount(scheme, connections)
+            session = loading.load_session_from_conf_options(conf, name, auth=auth, session=http)
+            adapter = loading.load_adapter_from_conf_options(conf, name, session=session)
+            return cls(adapter, group.timeout or conf_claims.TIMEOUT_SECONDS, pause)
         except (ks_exceptions.ClientException, cfg.Error, TypeError) as error:
             raise errors.ConfigurationError(option="[placement]", reason=str(error)) from error
 
-    def candidates(self, query: str, request_id: str | None) -> dict[str, Any]:
+    def candidates(self, query: str, requester: Requester) -> dict[str, Any]:
         """The answer to ``GET /allocation_candidates`` with *query*."""
-        return self._read(f"/allocation_candidates?{query}", CANDIDATES_VERSION, request_id)
+        return self._read(f"/allocation_candidates?{query}", VERSION, requester)
 
-    def allocations(self, consumer: str, request_id: str | None) -> Allocations:
+    def allocations(self, consumer: str, requester: Requester) -> Allocations:
         """Allocations of *consumer*."""
-        return self._read(f"/allocations/{consumer}", READING_VERSION, request_id)
+        return self._read(f"/allocations/{consumer}", READING_VERSION, requester)
 
-    def providers(self, query: str) -> list[dict[str, Any]]:
+    def providers(self, query: str, requester: Requester) -> list[dict[str, Any]]:
         """All resource providers that *query* matches."""
-        body = self._read(f"/resource_providers?{query}", CANDIDATES_VERSION, None)
+        body = self._read(f"/resource_providers?{query}", VERSION, requester)
         found: list[dict[str, Any]] = body["resource_providers"]
         return found
 
-    def classes_of(self, provider: str) -> set[str]:
+    def classes_of(self, provider: str, requester: Requester) -> set[str]:
         """The resource classes that *provider* has."""
         path = f"/resource_providers/{provider}/inventories"
-        return set(self._read(path, CANDIDATES_VERSION, None)["inventories"])
+        return set(self._read(path, VERSION, requester)["inventories"])
 
-    def delete(self, consumer: str, request_id: str | None) -> None:
+    def delete(self, consumer: str, requester: Requester) -> None:
         """Take from *consumer* whatever it has."""
-        response = self._call("DELETE", f"/allocations/{consumer}", READING_VERSION, request_id)
+        path = f"/allocations/{consumer}"
+        response = self._call("DELETE", path, READING_VERSION, requester)
         if response.status_code not in (NO_CONTENT, NOT_FOUND):
             raise Unavailable(_error_text(response))
 
@@ -173,12 +192,11 @@ class PlacementClient:
         requester: Requester,
         consumer: str,
         request: dict[str, Any],
-        version: str | None,
         keeps: Callable[[], bool],
         *,
         is_new: bool = False,
     ) -> Allocations | None:
-        """Claim the allocation *request*, which was given for *version*.
+        """Claim the allocation *request*.
 
         Returns what the instance had before, for :meth:`give_back`, or None if the claim was
         refused.  Where it had allocations, *keeps* is asked whether it keeps them, as in a move;
@@ -186,24 +204,22 @@ class PlacementClient:
         *is_new* has none, unless Placement says so.  Raises AllocationUpdateFailed when another
         process claims for the same instance.
         """
-        attempt = conflicts = 0
-        while attempt < ATTEMPTS:
-            self.wait(conflicts)
-            before = {} if is_new else self.allocations(consumer, requester.request_id)
+        has_read = not is_new
+        for attempt in range(ATTEMPTS):
+            self.pause(pause_before(attempt))
+            before = self.allocations(consumer, requester) if has_read else {}
             kept = before["allocations"] if before.get("allocations") and keeps() else {}
             try:
-                response = self._put(requester, consumer, request, version, before, kept)
+                response = self._put(requester, consumer, request, before, kept)
             except Unavailable as error:
                 if self._is_made(requester, consumer, request, before, kept, error):
                     return before
-                attempt += 1
-                continue
-            if response.status_code == NO_CONTENT:
-                return before
-            if not _may_be_repeated(response, consumer, has_read=not is_new):
-                return None
-            attempt, conflicts = attempt + (not is_new), conflicts + (not is_new)
-            is_new = False
+            else:
+                if response.status_code == NO_CONTENT:
+                    return before
+                if not _may_be_repeated(response, consumer, has_read=has_read):
+                    return None
+            has_read = True
         LOG.error("Failed to claim resources for %s: out of retries", consumer)
         return None
 
@@ -221,56 +237,54 @@ class PlacementClient:
         Raises Unsure where neither can be said.
         """
         try:
-            now = self.allocations(consumer, requester.request_id).get("allocations") or {}
+            now = self.allocations(consumer, requester).get("allocations") or {}
         except Unavailable:
             raise Unsure(str(error), before) from error
-        wanted = {**_by_provider(request["allocations"]), **_by_provider(kept)}
-        if _by_provider(now) == wanted:
+        if _amounts(now) == _amounts(request["allocations"]) | _amounts(kept):
             return True
-        if _by_provider(now) != _by_provider(before.get("allocations") or {}):
+        if _amounts(now) != _amounts(before.get("allocations") or {}):
             raise Unsure(str(error), before) from error
         return False
 
     def give_back(self, requester: Requester, consumer: str, before: Allocations) -> None:
         """Let the instance have what it had *before* a claim that is not to be."""
         if not before.get("allocations"):
-            self.delete(consumer, requester.request_id)
+            self.delete(consumer, requester)
             return
-        request = {"allocations": before["allocations"]}
         for attempt in range(ATTEMPTS):
-            self.wait(attempt)
-            now = self.allocations(consumer, requester.request_id)
-            response = self._put(requester, consumer, request, READING_VERSION, now, {})
+            self.pause(pause_before(attempt))
+            now = self.allocations(consumer, requester)
+            try:
+                response = self._put(requester, consumer, before, now, {})
+            except Unavailable as error:
+                problem = str(error)
+                continue
             if response.status_code == NO_CONTENT:
                 return
-        raise Unavailable(_error_text(response))
+            problem = _error_text(response)
+        raise Unavailable(problem)
 
     def _put(
         self,
         requester: Requester,
         consumer: str,
         request: dict[str, Any],
-        version: str | None,
         before: Allocations,
         kept: Any,
     ) -> Any:
         """Try to give *consumer* what *request* says and what is *kept*; returns the response."""
-        sent = max(tuple(map(int, (version or "1.0").split("."))), _DICT_FORM)
         body = {
-            "allocations": {**_by_provider(request["allocations"]), **_by_provider(kept)},
+            "allocations": _amounts(request["allocations"]) | _amounts(kept),
             "project_id": requester.project_id,
             "user_id": requester.user_id,
+            "consumer_generation": before.get("consumer_generation"),
         }
-        if sent >= _GENERATION:
-            generation = before.get("consumer_generation")
-            body["consumer_generation"] = request.get("consumer_generation", generation)
-        if sent >= _MAPPINGS and "mappings" in request:
+        if "mappings" in request:
             body["mappings"] = request["mappings"]
-        path, text = f"/allocations/{consumer}", ".".join(map(str, sent))
-        return self._call("PUT", path, text, requester.request_id, json=body)
+        return self._call("PUT", f"/allocations/{consumer}", VERSION, requester, json=body)
 
-    def _read(self, path: str, version: str, request_id: str | None) -> dict[str, Any]:
-        response = self._call("GET", path, version, request_id)
+    def _read(self, path: str, version: str, requester: Requester) -> dict[str, Any]:
+        response = self._call("GET", path, version, requester)
         if response.status_code != OK:
             raise Unavailable(_error_text(response))
         try:
@@ -281,33 +295,43 @@ class PlacementClient:
             raise Unavailable(f"the answer is a {type(body).__name__}, not an object")
         return body
 
-    def _call(
-        self, method: str, path: str, version: str, request_id: str | None, **more: Any
-    ) -> Any:
-        """Call until there is an answer; a PUT only once, if its end is not known."""
-        for attempt in range(1, TRIES + 1):
+    def _call(self, method: str, path: str, version: str, requester: Requester, **more: Any) -> Any:
+        """Call until there is an answer; a claim only once, if its end is not known."""
+        problem = "no time was left"
+        for attempt in itertools.count(1):
+            left = requester.ends_at - time.monotonic()
+            if left <= 0:
+                break
+            pause = pause_before(attempt - 1)
             try:
                 response = self._adapter.request(
                     path,
                     method,
                     microversion=version,
                     headers={"Accept": "application/json"},
-                    global_request_id=request_id,
+                    global_request_id=requester.request_id,
                     raise_exc=False,
+                    timeout=min(self._timeout, left),
+                    connect_retries=0,
+                    status_code_retries=0,
                     **more,
                 )
-            except ks_exceptions.ConnectTimeout as error:
-                raise Unavailable(f"Placement did not answer in time: {error}") from error
+            except ks_exceptions.SSLError as error:
+                raise Unavailable(str(error)) from error
+            except ks_exceptions.ConnectionError as error:
+                problem = str(error)
             except ks_exceptions.ClientException as error:
-                is_cut = isinstance(error, ks_exceptions.ConnectFailure) and method != "PUT"
-                if not is_cut or attempt == TRIES:
-                    raise Unavailable(str(error)) from error
-                continue
-            pause = response.headers.get("Retry-After", "")
-            if response.status_code != NOT_NOW or not pause.isdecimal() or attempt == TRIES:
-                break
-            time.sleep(min(int(pause), LONGEST_PAUSE_SECONDS))
-        return response
+                raise Unavailable(str(error)) from error
+            else:
+                if response.status_code < BROKEN:
+                    return response
+                problem, asked = _error_text(response), response.headers.get("Retry-After", "")
+                if asked.isdecimal():
+                    pause = min(int(asked), LONGEST_OBEYED_SECONDS)
+            if method == "PUT":
+                raise Unavailable(problem)
+            self.pause(min(pause, left))
+        raise Unavailable(f"no answer in time: {problem}")
 
 
 def _may_be_repeated(response: Any, consumer: str, *, has_read: bool) -> bool:
@@ -344,10 +368,6 @@ def _first_error(response: Any) -> tuple[str, str]:
         return "", ""
 
 
-def _by_provider(allocations: Any) -> dict[str, dict[str, Any]]:
-    """Resources per provider, also of the list that releases before Queens have."""
-    if isinstance(allocations, list):
-        pairs = [(each["resource_provider"]["uuid"], each) for each in allocations]
-    else:
-        pairs = list(allocations.items())
-    return {uuid: {"resources": each["resources"]} for uuid, each in pairs}
+def _amounts(allocations: Any) -> dict[str, dict[str, Any]]:
+    """The resources of *allocations*, per provider."""
+    return {uuid: {"resources": each["resources"]} for uuid, each in allocations.items()}

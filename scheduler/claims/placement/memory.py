@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 import time
@@ -13,7 +14,7 @@ from typing import Final
 from oslo_log import log as logging
 
 from scheduler.claims.placement.candidates import DISABLED_TRAIT
-from scheduler.claims.placement.client import PlacementClient, Unavailable
+from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
 
 LOG = logging.getLogger(__name__)
 
@@ -21,6 +22,8 @@ SHARING: Final = "MISC_SHARES_VIA_AGGREGATE"
 #: Seconds between two looks at the classes that are shared, and at the trees of providers, which
 #: is a large answer (some 0.9 kB per provider).
 SHARED_SECONDS, TREES_SECONDS = 60.0, 600.0
+#: Longest time that a look takes: the start of a worker waits for the first one.
+LOOK_SECONDS: Final = 10.0
 #: Queries that are remembered, the latest first.
 MOST_QUERIES: Final = 256
 #: So many questions are asked without a thought about their price.
@@ -49,7 +52,7 @@ class Memory:
     def __init__(
         self,
         client: PlacementClient,
-        seconds: float,
+        seconds: Callable[[], float],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         #: Resource classes that some provider shares.
@@ -78,7 +81,7 @@ class Memory:
     def passed_over(self, query: str) -> tuple[frozenset[str] | None, list[str]]:
         """The only nodes that Placement has, if that is known, and those it refuses."""
         with self._lock:
-            said, since = self._of(query), self._clock() - self._seconds
+            said, since = self._of(query), self._clock() - self._seconds()
             said.refused = {node: at for node, at in said.refused.items() if at > since}
             return said.listed if said.listed_at > since else None, list(said.refused)
 
@@ -115,27 +118,29 @@ class Memory:
         """True when *node* is known to have no other providers in its tree, and is enabled."""
         return node in self._flat and node not in self._disabled
 
-    def look(self) -> None:
-        """Look providers up if that is due; only the first time the caller waits for it."""
+    def look(self, *, waits: bool = False) -> None:
+        """Look providers up if that is due, in a thread unless the caller *waits* for it."""
         with self._lock:
-            is_first, now = self._shared_at == -math.inf, self._clock()
+            now = self._clock()
             if now < self._shared_at + SHARED_SECONDS:
                 return
             self._shared_at = now
-        if is_first:
+        if waits:
             self._look(now)
         else:
             threading.Thread(target=self._look, args=(now,), daemon=True).start()
 
     def _look(self, now: float) -> None:
+        requester = Requester(None, None, None).within(LOOK_SECONDS)
+        providers = functools.partial(self._client.providers, requester=requester)
         try:
-            sharing = self._client.providers(f"required={SHARING}")
-            classes = [self._client.classes_of(each["uuid"]) for each in sharing]
+            sharing = providers(f"required={SHARING}")
+            classes = [self._client.classes_of(each["uuid"], requester) for each in sharing]
             self.shared = frozenset().union(*classes)
-            disabled = self._client.providers(f"required={DISABLED_TRAIT}")
+            disabled = providers(f"required={DISABLED_TRAIT}")
             self._disabled = frozenset(each["uuid"] for each in disabled)
             if now >= self._trees_at + TREES_SECONDS:
-                sizes = Counter(e["root_provider_uuid"] for e in self._client.providers(""))
+                sizes = Counter(each["root_provider_uuid"] for each in providers(""))
                 self._flat = frozenset(root for root, size in sizes.items() if size == 1)
                 self._trees_at = now
         except (Unavailable, LookupError, TypeError, AttributeError) as error:

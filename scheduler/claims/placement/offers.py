@@ -11,6 +11,7 @@ from oslo_log import log as logging
 from scheduler import errors
 from scheduler.claims.backend import Offered, Selections
 from scheduler.claims.placement.candidates import CandidateQuery, Candidates, Wish, fleet_of
+from scheduler.claims.placement.client import Requester
 from scheduler.claims.placement.memory import Memory
 
 LOG = logging.getLogger(__name__)
@@ -51,15 +52,14 @@ class Offers:
         memory: Memory,
         options: Any,
         spec: Any,
-        request_id: str | None,
+        requester: Requester,
     ) -> None:
-        self._query, self._memory, self._spec, self._request_id = query, memory, spec, request_id
+        self._query, self._memory, self._spec, self._requester = query, memory, spec, requester
         self.asks = options.placement_query == CHOSEN
         self.known: Candidates = {}
         #: Number of instances of the request that a node takes, where a claim was refused.
         self.room: dict[str, int] = {}
         self._stage = _Stage.CHOSEN if self.asks else _Stage.LISTED
-        self._ends_at = time.monotonic() + options.placement_deadline_seconds
         self._queries_left, self._most_refused = QUERIES, options.placement_refusals
         self._wishes: list[Wish] = []
         #: The query by which answers are remembered.
@@ -100,7 +100,7 @@ class Offers:
         if not self._is_listed:
             self._queries_left -= 1
             began = time.monotonic()
-            found, self._is_all = self._query.listed(self._wishes, self._request_id)
+            found, self._is_all = self._query.listed(self._wishes, self._requester)
             self._memory.fetched(time.monotonic() - began)
             self.known, self._is_listed = found, True
             self._built.clear()
@@ -173,9 +173,9 @@ class Offers:
     def _ask_about(self, node: str) -> None:
         """Ask Placement about *node*; a refusal is remembered.  Raises NoValidHost."""
         began = time.monotonic()
-        if self._stage is _Stage.REST and began > self._ends_at:
+        if self._stage is _Stage.REST and began > self._requester.ends_at:
             raise errors.NoValidHost(reason="") from NoCandidates(_TOO_LATE)
-        found = self._query.asked(self._wishes, node, self._memory.shared, self._request_id)
+        found = self._query.asked(self._wishes, node, self._memory.shared, self._requester)
         self._memory.asked(time.monotonic() - began)
         self._built.discard(node)
         if found:

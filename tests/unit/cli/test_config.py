@@ -181,8 +181,12 @@ def test_all_mistakes_are_named_at_once(validate: Validate) -> None:
     assert len(lines) == len(set(lines)) >= len(kept) - 2
 
 
-def test_a_configuration_that_is_right(validate: Validate) -> None:
-    assert validate("") == (exit_codes.OK, ["The configuration can be used."])
+TOKEN = "[placement]\nauth_type = admin_token\nendpoint = http://p\ntoken = s3cret\n"
+
+
+@pytest.mark.parametrize("text", ["", TOKEN])
+def test_a_configuration_that_is_right(validate: Validate, text: str) -> None:
+    assert validate(text) == (exit_codes.OK, ["The configuration can be used."])
 
 
 def test_files_may_be_named_after_the_command(
@@ -200,7 +204,7 @@ def test_files_may_be_named_after_the_command(
 def test_show(path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     path.write_text(
         path.read_text() + "[DEFAULT]\nscheduler_max_attempts = 7\n"
-        "[scheduler]\nworkers = 2\n[filter_scheduler]\nhost_subset_size = 0\n"
+        f"[scheduler]\nworkers = 2\n[filter_scheduler]\nhost_subset_size = 0\n{TOKEN}"
     )
     monkeypatch.setenv("OS_SCHEDULER__MAX_INSTANCES_PER_REQUEST", "5")
 
@@ -218,6 +222,7 @@ def test_show(path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert found["filter_scheduler.host_subset_size"] == (1, "put right by this program")
     assert found["DEFAULT.debug"] == (True, "command line")
     assert found["DEFAULT.transport_url"] == ("***", f"{path}:2")
+    assert found["placement.token"] == ("***", f"{path}:14")
     assert "scheduler.driver" not in found
     assert shown("scheduler.driver") == {"scheduler.driver": ("filter_scheduler", "default")}
     assert set(shown("metrics")) == {each for each in shown("--all") if each.startswith("metrics.")}

@@ -4,7 +4,7 @@ import pytest
 
 from scheduler import errors
 from scheduler.claims.placement.backend import LEFT_SECONDS
-from scheduler.claims.placement.client import ATTEMPTS, TRIES
+from scheduler.claims.placement.client import ATTEMPTS
 from scheduler.claims.placement.offers import QUERIES
 from scheduler.hosts.instances import TrackedInstance
 from tests.builders import a_conf, a_request
@@ -27,7 +27,8 @@ NO_OFFER = (200, {"allocation_requests": [], "provider_summaries": {}})
 OTHER = "c0000002-aaaa-4bbb-8ccc-000000000002"
 SECOND = "f4a0f8c0-0000-4000-8000-000000000002"
 PAIR = (CONSUMER, SECOND)
-DONE, REFUSED, CHANGED, GONE = (204, None), (409, FULL), (409, CONSUMER_CHANGED), (503, {})
+DONE, REFUSED, CHANGED, GONE = (204, None), (409, FULL), (409, CONSUMER_CHANGED), (403, {})
+GONE_FOR_NOW = (503, {})
 
 
 def on(*providers):
@@ -87,7 +88,7 @@ def test_a_host_is_claimed_before_it_is_given():
 def test_one_that_another_worker_may_be_at_is_left_to_it_first(is_redelivered):
     asked = Asked([OFFERED, ON_H2, ON_H2], is_redelivered=is_redelivered)
     assert (asked.hosts, asked.record.claim) == (["h2"], "repeated")
-    assert asked.pauses == [LEFT_SECONDS] * is_redelivered
+    assert list(filter(None, asked.pauses)) == [LEFT_SECONDS] * is_redelivered
 
 
 def test_a_check_of_where_an_instance_is_asks_and_claims_nothing():
@@ -176,7 +177,7 @@ def test_allocations_of_all_instances_are_an_answer_unless_ruled_out(found, how,
             id="all are full",
         ),
         pytest.param(
-            [GONE], errors.NoValidHost, 1, "Placement is not available: HTTP 503", id="away"
+            [GONE], errors.NoValidHost, 1, "Placement is not available: HTTP 403", id="away"
         ),
         pytest.param(
             [OFFERED, GONE], errors.NoValidHost, 2, "Placement is not available", id="goes away"
@@ -255,7 +256,16 @@ def test_allocations_that_stay_are_named(caplog):
     three = (*PAIR, "f4a0f8c0-0000-4000-8000-000000000003")
     asked = Asked([OFFERED, *([NOTHING, DONE] * 2), GONE, GONE], three)
     assert isinstance(asked.error, errors.NoValidHost)
-    assert f"nobody needs, for instances {SECOND}, {CONSUMER}: HTTP 503" in caplog.text
+    assert f"nobody needs, for instances {SECOND}, {CONSUMER}: HTTP 403" in caplog.text
+
+
+def test_the_caller_learns_that_placement_did_not_answer(caplog):
+    with a_placement(*[GONE_FOR_NOW] * 10_000) as (_server, conf):
+        conf.set_override("placement_deadline_seconds", 1, group="scheduler")
+        driver = a_driver(conf, SAMPLE)
+        with pytest.raises(errors.NoValidHost, match="Placement did not answer within 1 s"):
+            driver.select_destinations(*request_of(SAMPLE), [CONSUMER])
+    assert "Placement is not available: no answer in time: HTTP 503" in caplog.text
 
 
 NO_PROVIDERS = (200, {"resource_providers": []})
@@ -272,7 +282,7 @@ def offer(*providers):
     return 200, {"allocation_requests": requests, "provider_summaries": summaries}
 
 
-LATER = 503, {}, {"Retry-After": "0"}
+LATER, BAD = (503, {}, {"Retry-After": "0"}), (502, {})
 H1, H2, NEITHER = offer(PROVIDER), offer(OTHER), offer()
 
 
@@ -290,12 +300,15 @@ H1, H2, NEITHER = offer(PROVIDER), offer(OTHER), offer()
         ),
         pytest.param([H1, None, ON_H1], ["h1"], [ASK, CLAIM, READ], id="claimed without an answer"),
         pytest.param(
-            [H1, None, NOTHING, DONE], ["h1"], [ASK, CLAIM, READ, CLAIM], id="lost on the way"
+            [H1, None, NOTHING, NOTHING, DONE],
+            ["h1"],
+            [ASK, CLAIM, READ, READ, CLAIM],
+            id="lost on the way",
         ),
         pytest.param([None, H1, DONE], ["h1"], [ASK, ASK, CLAIM], id="a cut connection"),
         pytest.param([LATER, H1, DONE], ["h1"], [ASK, ASK, CLAIM], id="not now"),
-        pytest.param([LATER] * TRIES, None, [ASK] * TRIES, id="never"),
-        pytest.param([None] * TRIES, None, [ASK] * TRIES, id="always cut"),
+        pytest.param([BAD, None, H1, DONE], ["h1"], [*([ASK] * 3), CLAIM], id="not at once"),
+        pytest.param([H1, BAD, ON_H1], ["h1"], [ASK, CLAIM, READ], id="claimed behind a proxy"),
         pytest.param([H1, None, GONE, DONE], None, [ASK, CLAIM, READ, AGAIN], id="nobody knows"),
         pytest.param(
             [NEITHER, NEITHER, OFFERED, DONE],

@@ -2,22 +2,34 @@
 
 import contextlib
 import json
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
+import requests
 
 from conductor_stub.alternates import PlacementAlternates
 from scheduler import errors, objects
 from scheduler.claims.placement.backend import PlacementClaims
 from scheduler.claims.placement.candidates import CandidateQuery
-from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
+from scheduler.claims.placement.client import (
+    ATTEMPTS,
+    IDLE_SECONDS,
+    LONGEST_PAUSE_SECONDS,
+    Connections,
+    PlacementClient,
+    Requester,
+    Unavailable,
+)
 from scheduler.drivers import Parts, load
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
 from tests.builders import NOW, a_conf, a_fleet, a_request
-from tests.servers.loopback_http import ReplayServer
+from tests.servers.loopback_http import LoopbackServer, QuietHandler, ReplayServer
 from tests.unit.objects import wire_samples
+from tests.waiting import wait_until
 
 CONSUMER = "f4a0f8c0-0000-4000-8000-000000000001"
 ZONE = "4a8e1f2d-0000-4000-8000-0000000000a1"
@@ -51,8 +63,8 @@ def a_placement(*answers):
 
 
 def allocating(conf):
-    waits = []
-    return PlacementClient.from_conf(conf, waits.append), waits
+    pauses = []
+    return PlacementClient.from_conf(conf, pauses.append), pauses
 
 
 def request_of(sample):
@@ -101,8 +113,9 @@ def a_driver(conf, sample, pause=time.sleep):
         option_of_filters=HostManager.option_of_filters,
     )
     conf.set_override("enabled_filters", ["RamFilter"], group="filter_scheduler")
-    client, _waits = allocating(conf)
-    return load(conf, manager, Parts(PlacementClaims(conf, client, manager, pause)))
+    claims = PlacementClaims(conf, PlacementClient.from_conf(conf, pause), manager)
+    claims.prepare()
+    return load(conf, manager, Parts(claims))
 
 
 def test_a_request_makes_the_calls_that_nova_makes():
@@ -131,10 +144,10 @@ def test_an_alternate_makes_the_calls_that_nova_makes(name):
     )
     with a_placement(*answers_of(sample)) as (server, conf):
         context, spec = request_of(sample)
-        made, waits = allocating(conf)
+        made, pauses = allocating(conf)
         assert PlacementAlternates(made).claim(context, spec, CONSUMER, selection)
         hold(server.calls, sample)
-    assert waits == list(range(len(sample) // 2))
+    assert len(pauses) == len(sample) // 2
 
 
 REQUEST = {
@@ -146,10 +159,6 @@ BODY = {
     "project_id": "p",
     "user_id": "u",
 }
-GENERATION, MAPPINGS = {"consumer_generation": None}, {"mappings": REQUEST["mappings"]}
-OF_PIKE = {"allocations": [{"resource_provider": {"uuid": PROVIDER}, "resources": {"VCPU": 1}}]}
-
-
 BEFORE = {
     "allocations": {"old": {"generation": 3, "resources": {"VCPU": 4}}},
     "consumer_generation": 5,
@@ -158,35 +167,17 @@ OLD = {"old": {"resources": {"VCPU": 4}}}
 GRANTED = (NOTHING, (204, None))
 
 
-def claim(*answers, request=REQUEST, version="1.36", keeps=True):
-    """The outcome of a claim, the calls made for it, and the waits."""
+def claim(*answers, keeps=True):
+    """The outcome of a claim, the calls made for it, and the pauses before them."""
     with a_placement(*answers) as (server, conf):
-        client, waits = allocating(conf)
-        outcome = client.claim(REQUESTER, CONSUMER, request, version, lambda: keeps)
-    return outcome, server.calls, waits
-
-
-@pytest.mark.parametrize(
-    ("request_given", "version", "sent_version", "body"),
-    [
-        (OF_PIKE, None, "1.12", BODY),
-        (OF_PIKE, "1.10", "1.12", BODY),
-        (REQUEST, "1.17", "1.17", BODY),
-        (REQUEST, "1.29", "1.29", {**BODY, **GENERATION}),
-        (REQUEST, "1.35", "1.35", {**BODY, **GENERATION, **MAPPINGS}),
-        (REQUEST, "1.36", "1.36", {**BODY, **GENERATION, **MAPPINGS}),
-    ],
-)
-def test_what_schedulers_of_older_releases_gave(request_given, version, sent_version, body):
-    outcome, calls, _waits = claim(*GRANTED, request=request_given, version=version)
-    _method, _path, headers, sent = calls[-1]
-    assert headers["openstack-api-version"] == f"placement {sent_version}"
-    assert (outcome, sent) == ({"allocations": {}}, body)
+        client, pauses = allocating(conf)
+        outcome = client.claim(REQUESTER, CONSUMER, REQUEST, lambda: keeps)
+    return outcome, server.calls, pauses
 
 
 @pytest.mark.parametrize(("keeps", "more"), [(True, OLD), (False, {})])
 def test_an_instance_that_has_allocations_keeps_them_when_it_moves(keeps, more):
-    before, calls, _waits = claim((200, BEFORE), (204, None), keeps=keeps)
+    before, calls, _pauses = claim((200, BEFORE), (204, None), keeps=keeps)
     body = calls[-1][3]
     assert (before, body["consumer_generation"]) == (BEFORE, 5)
     assert body["allocations"] == {**REQUEST["allocations"], **more}
@@ -194,13 +185,19 @@ def test_an_instance_that_has_allocations_keeps_them_when_it_moves(keeps, more):
 
 @pytest.mark.parametrize(
     ("refusals", "calls", "claimed"),
-    [([], 2, True), ([CONCURRENT] * 3, 8, True), ([CONCURRENT] * 4, 8, False), ([FULL], 2, False)],
+    [
+        ([], 2, True),
+        ([CONCURRENT] * 3, 8, True),
+        ([CONCURRENT] * ATTEMPTS, 2 * ATTEMPTS, False),
+        ([FULL], 2, False),
+    ],
 )
 def test_conflicts_are_retried_and_refusals_are_not(refusals, calls, claimed):
     answers = [answer for each in refusals for answer in (NOTHING, (409, each))]
-    outcome, made, waits = claim(*answers, *GRANTED)
+    outcome, made, pauses = claim(*answers, *GRANTED)
     assert (outcome is not None, len(made)) == (claimed, calls)
-    assert waits == list(range(calls // 2))
+    assert all(each <= LONGEST_PAUSE_SECONDS for each in pauses)
+    assert len(list(filter(None, pauses))) == calls // 2 - 1
 
 
 def test_another_claim_for_the_same_instance_is_an_error():
@@ -210,8 +207,9 @@ def test_another_claim_for_the_same_instance_is_an_error():
 
 def test_what_an_instance_had_is_given_back():
     later = {**BEFORE, "consumer_generation": 6}
-    with a_placement((200, later), (204, None), (204, None), (404, FULL)) as (server, conf):
-        made, _waits = allocating(conf)
+    tries = [(200, later), None, (200, later), (409, CONCURRENT), (200, later), (204, None)]
+    with a_placement(*tries, (204, None), (404, FULL)) as (server, conf):
+        made, _pauses = allocating(conf)
         made.give_back(REQUESTER, CONSUMER, BEFORE)
         for _time in range(2):
             made.give_back(REQUESTER, CONSUMER, {"allocations": {}})
@@ -220,13 +218,13 @@ def test_what_an_instance_had_is_given_back():
         "allocations": OLD,
         "consumer_generation": 6,
     }
-    assert [call[0] for call in server.calls] == ["GET", "PUT", "DELETE", "DELETE"]
+    assert [call[0] for call in server.calls] == [*(["GET", "PUT"] * 3), "DELETE", "DELETE"]
 
 
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        ((503, {}), "HTTP 503"),
+        ((403, {}), "HTTP 403"),
         ((401, {}), "HTTP 401"),
         ((200, ["x"]), "a list, not an object"),
         ((200, {"allocation_requests": [{}], "provider_summaries": {}}), "not the expected form"),
@@ -239,7 +237,7 @@ def test_what_is_no_answer_makes_placement_unavailable(answer, text):
         query = CandidateQuery(conf, client)
         wishes = query.wishes(a_request(), fleet)
         with pytest.raises(Unavailable, match=text):
-            query.listed(wishes, "req-1")
+            query.listed(wishes, REQUESTER)
 
 
 def test_a_placement_that_cannot_be_logged_in_to_is_a_mistake_in_the_options():
@@ -249,6 +247,64 @@ def test_a_placement_that_cannot_be_logged_in_to_is_a_mistake_in_the_options():
     conf.set_override("auth_type", "nothing-like-that", group="placement")
     with pytest.raises(errors.ConfigurationError, match=r"\[placement\].*nothing-like-that"):
         PlacementClient.from_conf(conf)
+
+
+# --- connections and deadlines -------------------------------------------------------------------
+
+
+class Lasting(QuietHandler):
+    """Answers on connections that last, once its owner lets it; notes which were used."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        self.server.owner.ports.append(self.client_address[1])
+        assert self.server.owner.may_answer.wait(30)
+        self.send_response(204)
+        self.end_headers()
+
+
+@contextlib.contextmanager
+def lasting_connections(most):
+    with LoopbackServer(Lasting) as server, requests.Session() as http:
+        server.ports, server.may_answer = [], threading.Event()
+        server.now, url = 0.0, f"http://127.0.0.1:{server.port}"
+        http.mount("http://", Connections(most, lambda: server.now))
+        yield server, lambda timeout=30: http.get(url, timeout=timeout).status_code
+        server.may_answer.set()
+
+
+@pytest.mark.parametrize(("seconds", "connections"), [(IDLE_SECONDS, 1), (IDLE_SECONDS + 1, 2)])
+def test_an_idle_connection_is_closed(seconds, connections):
+    with lasting_connections(2) as (server, call):
+        server.may_answer.set()
+        assert call() == 204
+        server.now += seconds
+        assert call() == 204
+    assert len(set(server.ports)) == connections
+
+
+def test_there_are_no_more_connections_than_allowed_and_no_wait_is_endless():
+    with lasting_connections(1) as (server, call), ThreadPoolExecutor() as pool:
+        first = pool.submit(call)
+        wait_until(lambda: server.ports, 30, "the first call has arrived")
+        with pytest.raises(requests.ConnectionError, match=r"0\.1 s: \[placement\] max_conn.* = 1"):
+            call(0.1)
+        second = pool.submit(call)
+        server.may_answer.set()
+        assert (first.result(), second.result()) == (204, 204)
+    assert len(set(server.ports)) == 1
+
+
+@pytest.mark.parametrize("answer", [None, (503, {}), (503, {}, {"Retry-After": "0"})])
+def test_calls_are_made_again_until_the_deadline(answer):
+    requester = REQUESTER.within(0.5)
+    with a_placement(*[answer] * 10_000) as (server, conf):
+        client = PlacementClient.from_conf(conf)
+        with pytest.raises(Unavailable, match="no answer in time: (HTTP 503|Unable to establish)"):
+            client.allocations(CONSUMER, requester)
+    assert 0 <= time.monotonic() - requester.ends_at < 5
+    assert len(server.calls) > 1
 
 
 # --- the conductor: claim an alternate, release, leave a host -----------------------------------
@@ -289,7 +345,7 @@ OWNED = {"project_id": "p0", "user_id": "u0", "consumer_generation": 5}
         pytest.param("null", [], True, id="nothing to claim, in words"),
         pytest.param(json.dumps(REQUEST), [NOTHING, (204, None)], True, id="claimed"),
         pytest.param(json.dumps(REQUEST), [NOTHING, (409, FULL)], False, id="full"),
-        pytest.param(json.dumps(REQUEST), [(503, {})], False, id="no answer"),
+        pytest.param(json.dumps(REQUEST), [(403, {})], False, id="no answer"),
     ],
 )
 def test_whether_an_alternate_is_claimed(text, answers, claimed):
@@ -299,7 +355,7 @@ def test_whether_an_alternate_is_claimed(text, answers, claimed):
 
 
 @pytest.mark.parametrize("context", [CONTEXT, SimpleNamespace()])
-@pytest.mark.parametrize(("status", "told"), [(204, []), (404, []), (503, [CONSUMER])])
+@pytest.mark.parametrize(("status", "told"), [(204, []), (404, []), (403, [CONSUMER])])
 def test_what_is_released(context, status, told, caplog):
     [(method, path, headers, _body)] = alternates([(status, None)], "release", context, CONSUMER)[1]
     assert (method, path) == ("DELETE", f"/allocations/{CONSUMER}")
@@ -330,5 +386,5 @@ def test_an_instance_leaves_a_host(held, calls, left):
 
 
 def test_an_instance_that_cannot_leave_is_told(caplog):
-    alternates([(503, {})], "leave", CONTEXT, CONSUMER, "node")
+    alternates([(403, {})], "leave", CONTEXT, CONSUMER, "node")
     assert [message for message in caplog.messages if CONSUMER in message and "node" in message]
