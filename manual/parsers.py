@@ -15,7 +15,7 @@ from conductor_stub import compute_daemon, conductor_daemon
 from scheduler.cli import app as manage_app
 from scheduler.cli import command
 from scheduler.conf import startup
-from scheduler.daemon import main as daemon
+from scheduler.daemon import service as daemon
 
 #: Where the parser does not know what the program does.
 DEFAULTS = {

@@ -9,4 +9,4 @@ from scheduler import concurrency
 
 def main() -> int:
     """Run the scheduler; returns the exit status."""
-    return concurrency.run("scheduler.daemon.main", sys.argv[1:])
+    return concurrency.run("scheduler.daemon.service", sys.argv[1:])

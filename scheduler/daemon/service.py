@@ -1,30 +1,36 @@
-"""The scheduler's worker: what is started and in which order (reference page service, 2)."""
+"""``nova-scheduler``: parse, check, build, run; what a worker starts and in which order.
+
+Reference page service, sections 1 to 3.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import oslo_messaging
 from oslo_config import cfg
+from oslo_log import log as logging
 from oslo_messaging.transport import RPCTransport
 
-from scheduler import drivers
+from scheduler import concurrency, drivers, errors, nova_compat
 from scheduler.builds.direct import DirectBuilds
 from scheduler.builds.rows import SERVICE, InstanceRows
 from scheduler.builds.tasks import OlderTasks
 from scheduler.claims import loading
-from scheduler.conf import rereading
+from scheduler.conf import rereading, startup
+from scheduler.daemon import preflight
 from scheduler.daemon.health import IDLE_LOOK_SECONDS, WorkerHealth, look_when_idle
 from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.periodic import RepeatingTask, ServiceHeartbeat
 from scheduler.daemon.reload import Outcome, PutInForce
 from scheduler.daemon.watchdog import Readiness, WorkerReport
-from scheduler.daemon.worker import Worker
+from scheduler.daemon.worker import Worker, launch
 from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
@@ -46,12 +52,20 @@ from scheduler.rpc.dispatcher import (
     SchedulerEndpoint,
 )
 from scheduler.rpc.server import Server
-from scheduler.rpc.transport import get_notification_transport, get_transport
+from scheduler.rpc.transport import (
+    get_notification_transport,
+    get_transport,
+    is_in_process,
+    set_defaults,
+)
 from scheduler.status_page.live import LiveStatus
 from scheduler.status_page.page import StatusPage
 from scheduler.tracing import loading as tracing
 
+LOG = logging.getLogger(__name__)
+
 BINARY: Final = "nova-scheduler"
+DESCRIPTION = "Answers select_destinations on the message bus: which host gets each new server."
 PERIODIC_JITTER: Final = 0.05
 """Keeps daemons that were started together from reading the database in step."""
 
@@ -270,3 +284,41 @@ class Service(Worker):
                 task.respace(conf.scheduler.periodic_task_interval)
 
         return put_in_force
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the scheduler until it is told to stop; returns the status to exit with."""
+    set_defaults()
+    conf = startup.parse(argv, BINARY, description=DESCRIPTION)
+    LOG.info("Requests run side by side by means of %s", concurrency.current())
+    if conf.scheduler.nova_compat_imports:
+        nova_compat.install(conf)
+    try:
+        preflight.check(conf, build_manager)
+        monitoring = Monitoring.from_conf(conf, BINARY)
+    except errors.NovaException as error:
+        return preflight.refuse(conf, BINARY, error)
+    table = WorkerTable(number_of_workers(conf))
+    monitoring.reports.pass_on(table)
+    service = Service(conf, Readiness(), table, monitoring)
+    service.reload_from(startup.Source(argv, BINARY))
+    try:
+        return launch(conf, service)
+    finally:
+        monitoring.close()
+
+
+def number_of_workers(conf: cfg.ConfigOpts) -> int:
+    """Number of worker processes; one per CPU unless told otherwise, where that is safe."""
+    claims = conf.scheduler.claims not in (None, loading.NONE)
+    wanted = conf.scheduler.workers
+    if wanted is None:
+        wanted = 0 if claims and not is_in_process(conf) else 1
+    count = wanted or os.cpu_count() or 1
+    if count > 1 and not claims:
+        LOG.warning(
+            "%d workers and [scheduler] claims = none: two of them may promise the same host to "
+            "two servers; the compute host refuses one of those then.",
+            count,
+        )
+    return count

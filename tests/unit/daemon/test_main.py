@@ -5,7 +5,7 @@ import os
 import oslo_messaging
 import pytest
 
-from scheduler.daemon.main import number_of_workers
+from scheduler.daemon.service import number_of_workers
 from tests.builders import a_conf
 
 RABBIT, IN_PROCESS = "rabbit://", "fake://"
