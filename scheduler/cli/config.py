@@ -8,18 +8,10 @@ from typing import Any
 from scheduler import exit_codes
 from scheduler.cli.command import Base, List, action, argument
 from scheduler.conf import check, effective, startup
-from scheduler.daemon.checks import Kind, problems
+from scheduler.daemon.checks import problems
 from scheduler.daemon.service import BINARY, build_manager
 from scheduler.rpc import transport
 
-STATUS_OF = {
-    Kind.FILE: exit_codes.CONFIG_FILE,
-    Kind.OPTION: exit_codes.CONFIG_OPTION,
-    Kind.PLUGIN: exit_codes.CONFIG_PLUGIN,
-    Kind.DATABASE: exit_codes.CONFIG_DATABASE,
-    Kind.BROKER: exit_codes.CONFIG_BROKER,
-    Kind.SURROUNDINGS: exit_codes.CONFIG_SURROUNDINGS,
-}
 _FILES = tuple(
     argument(
         name,
@@ -64,7 +56,7 @@ def validate(command: Base, args: Any) -> int:
         command.app.stdout.write("The configuration can be used.\n")
         return exit_codes.OK
     command.app.stderr.write(f"{len(found)} problem(s)\n")
-    return min(STATUS_OF[each.kind] for each in found)
+    return min(each.kind for each in found)
 
 
 @action(

@@ -8,7 +8,6 @@ never had it there, or where it looks very much like a known name (config page, 
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 import importlib.metadata
 import pathlib
@@ -18,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from oslo_config import cfg
+
+from scheduler import errors
 
 Name = tuple[str, str]
 """Group and name of an option."""
@@ -165,9 +166,9 @@ def unknown(
         if setting.group in own:
             meant = _meant(setting, here, own)
         elif setting.group in here:
-            meant = _nearest(setting.plain_name, there, _SLIP)
+            meant = errors.nearest(setting.plain_name, there, _SLIP)
         elif setting.group not in nova[_GROUPS]:
-            group = _nearest(setting.group, own, _SLIP)
+            group = errors.nearest(setting.group, own, _SLIP)
             meant = group and f"[{group}] {setting.name}"
         if meant or setting.group in own:
             yield setting, "no such option" + (f"; did you mean {meant}?" if meant else "")
@@ -178,14 +179,10 @@ def _meant(setting: Setting, here: Mapping[str, set[str]], own: set[str]) -> str
     name = setting.plain_name
     groups = [group for group in sorted(own | {DEFAULT}) if name in here.get(group, ())]
     return (
-        _nearest(name, here[setting.group], _SLIP)
+        errors.nearest(name, here[setting.group], _SLIP)
         or next((f"[{group}] {name}" for group in groups), None)
-        or _nearest(name, here[setting.group], _SUGGESTED)
+        or errors.nearest(name, here[setting.group], _SUGGESTED)
     )
-
-
-def _nearest(name: str, those: Iterable[str], similarity: float) -> str | None:
-    return next(iter(difflib.get_close_matches(name, those, 1, similarity)), None)
 
 
 @functools.cache

@@ -23,7 +23,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import conf as project_options
-from scheduler import errors, plugins
+from scheduler import errors, exit_codes, plugins
 from scheduler.broker import nodes
 from scheduler.claims import loading
 from scheduler.conf import check, names, startup
@@ -47,15 +47,15 @@ BROKER_SECONDS: Final = 10
 NOTIFICATION_DRIVERS: Final = "oslo.messaging.notify.drivers"
 
 
-class Kind(enum.Enum):
-    """Subject of a problem."""
+class Kind(enum.IntEnum):
+    """Subject of a problem, and the exit status of ``config validate`` for it."""
 
-    FILE = "file"
-    OPTION = "option"
-    PLUGIN = "plug-in"
-    DATABASE = "database"
-    BROKER = "broker"
-    SURROUNDINGS = "surroundings"
+    FILE = exit_codes.CONFIG_FILE
+    OPTION = exit_codes.CONFIG_OPTION
+    PLUGIN = exit_codes.CONFIG_PLUGIN
+    DATABASE = exit_codes.CONFIG_DATABASE
+    BROKER = exit_codes.CONFIG_BROKER
+    SURROUNDINGS = exit_codes.CONFIG_SURROUNDINGS
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def problem_of(kind: Kind, error: Exception) -> Problem:
     kwargs = getattr(error, "kwargs", {})
     if isinstance(error, errors.ConfigurationError):
         return Problem(kind, str(kwargs["option"]), str(kwargs["reason"]), error=error)
-    return Problem(kind, kind.value, str(error), error=error)
+    return Problem(kind, kind.name.lower(), str(error), error=error)
 
 
 def attempt(kind: Kind, option: str, build: Callable[[], Any]) -> Iterator[Problem]:
