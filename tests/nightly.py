@@ -82,6 +82,11 @@ def parts() -> Mapping[str, Part]:
                     *("--seed", "33", "--answer-seconds", "15"),
                 ),
                 "on threads": ("tests.race", "--requests", "5000", "--backend", "threading"),
+                "in Placement": (
+                    *("tests.race", "--claims", "placement", "--callers", "32", "--hosts", "30"),
+                    *("--requests", "6000", "--host-mb", "4096", "--kill-seconds", "15"),
+                    *("--daemon-every", "1", "--answer-seconds", "20", "--tries", "20"),
+                ),
                 "without claims": ("tests.race", "--requests", "3000", "--claims", "none"),
             }
         ),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from keystoneauth1 import loading
 
 from scheduler import objects
 from scheduler.daemon.service import build_manager
@@ -67,13 +68,23 @@ class Fleet:
         self.database, self.placement, self.query = database, placement, query
         self.nodes: dict[str, str] = {}
 
-    def add(self, host: str, *, known: bool = True, **provider: Any) -> str:
-        """Add one host; *provider* is what Placement knows of it.  Returns the node's uuid."""
+    def add(
+        self,
+        host: str,
+        *,
+        known: bool = True,
+        report: dict[str, Any] | None = None,
+        **provider: Any,
+    ) -> str:
+        """Add one host with a *report*; *provider* is what Placement knows of it.
+
+        Returns the node's uuid.
+        """
         with self.database.write() as conn:
             services.create_many(conn, [host], "nova-compute", "compute", 74)
             found = sa.select(tables.services.c.id).where(tables.services.c.host == host)
             services.heartbeat_many(conn, conn.execute(found).scalars().all(), now())
-            compute_nodes.upsert(conn, host, host, a_report())
+            compute_nodes.upsert(conn, host, host, a_report(**report))
             (node,) = [each for each in compute_nodes.list_all(conn) if each.host == host]
         self.nodes[host] = node.uuid
         if known:
@@ -109,13 +120,21 @@ class Fleet:
 
 
 class Worker:
-    """One scheduler worker with claims in Placement."""
+    """One scheduler worker with claims in Placement; *policy* is ``[filter_scheduler]``."""
 
-    def __init__(self, database: Database, settings: dict[str, str], **options: Any) -> None:
-        conf = a_conf(enabled_filters=["RamFilter"])
+    def __init__(
+        self,
+        database: Database,
+        settings: dict[str, str],
+        policy: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        conf = a_conf(**{"enabled_filters": ["RamFilter"], **(policy or {})})
         conf.set_override("claims", "placement", group="scheduler")
         for name, value in options.items():
             conf.set_override(name, value, group="scheduler")
+        plugin = loading.get_auth_plugin_conf_options(settings["auth_type"])
+        conf.register_opts(plugin, group="placement")
         for name, value in settings.items():
             conf.set_override(name, value, group="placement")
         self.conf = conf
@@ -144,6 +163,7 @@ class Worker:
     ) -> list[list[objects.Selection]]:
         """Ask for hosts, with alternates."""
         flavor = {"memory_mb": ram_mb, "root_gb": 1, "extra_specs": how.pop("extra_specs", {})}
+        flavor |= how.pop("flavor", {})
         context: Any = Context(request_id, is_redelivered=how.pop("is_redelivered", False))
         spec = a_request(flavor=flavor, project_id=PROJECT, user_id=USER, **how)
         answer: list[list[objects.Selection]] = self.driver.select_destinations(

@@ -17,7 +17,9 @@ class Plan:
     callers: int = option(64, "callers that wait for an answer each before they ask again")
     daemons: int = option(2, "scheduler daemons")
     workers: int = option(2, "processes of each")
-    claims: str = option("database", "[scheduler] claims", choices=("database", "none"))
+    claims: str = option(
+        "database", "[scheduler] claims", choices=("database", "placement", "none")
+    )
     driver: str = option("filter_scheduler", "[scheduler] driver")
     backend: str = option("eventlet", "concurrency back end", choices=("eventlet", "threading"))
     hosts: int = option(40, "compute hosts")

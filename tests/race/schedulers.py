@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 
 from tests.race.plan import Plan
-from tests.world.deployment import Deployment
+from tests.world.deployment import Deployment, Settings
 from tests.world.process import Daemon
 
 START_SECONDS = 300
@@ -20,12 +20,20 @@ START_SECONDS = 300
 class Schedulers:
     """Daemons that serve until :meth:`close`; between :meth:`begin` and :meth:`spare` some die."""
 
-    def __init__(self, plan: Plan, folder: Path, transport_url: str, database_url: str) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        folder: Path,
+        transport_url: str,
+        database_url: str,
+        settings: Settings | None = None,
+    ) -> None:
         self._plan = plan
         self._rng = random.Random(plan.seed + 2)
         self.deployment = Deployment(
             folder, transport_url, database_url, plan.driver, plan.backend, _settings(plan)
         )
+        self.deployment.configure(settings or {})
         self.counts: Counter[str] = Counter()
         self._daemons: list[Daemon] = [
             self.deployment.start_scheduler() for _number in range(plan.daemons)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.race import run
+from tests.race import allocations, run
 from tests.race.plan import Plan
 
 pytestmark = pytest.mark.functional
@@ -27,3 +27,16 @@ def test_without_claims_hosts_are_promised_twice(transport_url, mariadb_url, tmp
     assert outcome.double_bookings, text
     assert f"Without claims: {outcome.double_bookings} answers" in text
     assert outcome.counts["rescheduled"], text
+
+
+def test_no_slot_is_lost_or_given_twice_in_placement(
+    transport_url, mariadb_url, placement_server, tmp_path
+):
+    plan = Plan(
+        requests=70, claims="placement", callers=32, hosts=7, host_mb=8 * 512, workers=1,
+        kill_seconds=4, daemon_every=1, answer_seconds=8.0, tries=9,
+    )  # fmt: skip
+    outcome = allocations.race_on(plan, tmp_path, transport_url, mariadb_url, placement_server)
+    text = allocations.render(plan, outcome)
+    assert not allocations.broken(plan, outcome), text
+    assert outcome.counts["daemons killed"], text

@@ -94,16 +94,20 @@ class Placement(PrivateServer):
     def add_node(
         self,
         uuid: str,
-        inventory: Mapping[str, int],
+        inventory: Mapping[str, int | Mapping[str, int]],
         traits: Iterable[str] = (),
         aggregates: Iterable[str] = (),
         parent: str | None = None,
     ) -> None:
-        """Add a provider that has so much of each resource class; nothing is overcommitted."""
+        """Add a provider that has so much of each resource class; nothing is overcommitted.
+
+        Instead of a total, a class may have an inventory of its own.
+        """
         body = {"uuid": uuid, "name": uuid, "parent_provider_uuid": parent}
         self.call("POST", "/resource_providers", body)
         inventories = {
-            name: {"total": total, "max_unit": total} for name, total in inventory.items()
+            name: {"total": each, "max_unit": each} if isinstance(each, int) else each
+            for name, each in inventory.items()
         }
         path = f"/resource_providers/{uuid}"
         state = {"resource_provider_generation": 0, "inventories": inventories}

@@ -1,0 +1,184 @@
+"""Random requests to a real Placement: asking about the chosen host loses nothing to listing all.
+
+``PLACEMENT_FLEETS`` fleets are made, each from its number, and get twenty requests each.  Their
+hosts differ in weight and never in room, which only Placement counts.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.db import migration
+from scheduler.db.database import Database
+from tests.functional.placement_fleet import MB, Fleet, Worker, a_name
+from tests.servers.placement import Placement
+
+FLEETS = int(os.environ.get("PLACEMENT_FLEETS", "3"))
+REQUESTS, HOSTS = 20, 9
+TRAITS = ("CUSTOM_RED", "CUSTOM_BLUE", "HW_CPU_HYPERTHREADING")
+THING, CARD, FAST_CARD = "CUSTOM_THING", "CUSTOM_CARD", "CUSTOM_FAST_CARD"
+POLICY = {
+    "enabled_filters": ["ComputeFilter", "DifferentHostFilter"],
+    "weight_classes": ["scheduler.weights.hypervisor_version.HypervisorVersionWeigher"],
+}
+#: More attempts than hosts: the alternates are all hosts that Placement grants.
+ALL = {"max_attempts": HOSTS + 1, "placement_query": "fleet"}
+
+
+class World:
+    """A random fleet, its workers and what can be asked of it."""
+
+    def __init__(self, fleet: Fleet, rng: random.Random) -> None:
+        self._placement, self._rng = fleet.placement, rng
+        self.providers: list[str] = []
+        self.aggregates = [a_name() for _ in range(3)]
+        self.has_shared_disk = rng.random() < 0.4
+        weights = enumerate(rng.sample(range(99), HOSTS))
+        self.weights = {f"w{number}": weight for number, weight in weights}
+        if self.has_shared_disk:
+            self._provider({"DISK_GB": 40}, ["MISC_SHARES_VIA_AGGREGATE"], self.aggregates[:1])
+        for host, weight in self.weights.items():
+            report = {"hypervisor_version": weight, "memory_mb": 9 * MB, "free_ram_mb": 9 * MB}
+            node = fleet.add(host, report=report, **self._described())
+            self.providers.append(node)
+            for _ in range(rng.choice((0, 0, 1, 2))):
+                traits = [FAST_CARD] * rng.randrange(2)
+                self._provider({CARD: rng.randrange(1, 3)}, traits, parent=node)
+
+    def _provider(self, *what: Any, **more: Any) -> None:
+        self.providers.append(a_name())
+        self._placement.add_node(self.providers[-1], *what, **more)
+
+    def _described(self) -> dict[str, Any]:
+        rng = self._rng
+        inventory: dict[str, Any] = {
+            "VCPU": rng.choice((2, 8)),
+            "MEMORY_MB": {"total": MB, "max_unit": rng.choice((MB // 2, MB)), "reserved": 256},
+            "DISK_GB": 0 if self.has_shared_disk and rng.random() < 0.6 else rng.choice((5, 50)),
+            "PCPU": rng.choice((0, 0, 4)),
+            THING: rng.choice((0, 0, 1, 3)),
+        }
+        traits = [each for each in TRAITS if rng.random() < 0.4]
+        if rng.random() < 0.1:
+            traits.append("COMPUTE_STATUS_DISABLED")
+        aggregates = [each for each in self.aggregates if rng.random() < 0.5]
+        return {"inventory": inventory, "traits": traits, "aggregates": aggregates}
+
+    def request(self) -> dict[str, Any]:
+        """What one request asks for."""
+        rng = self._rng
+        specs, how = dict[str, str](), dict[str, Any]()
+        aspects: list[Callable[[], None]] = [
+            lambda: specs.update({f"trait:{rng.choice(TRAITS)}": "required"}),
+            lambda: specs.update({f"trait:{rng.choice(TRAITS)}": "forbidden"}),
+            lambda: specs.update({f"resources:{THING}": str(rng.randrange(1, 3))}),
+            lambda: specs.update({f"resources1:{CARD}": str(rng.randrange(1, 3))}),
+            lambda: specs.update({f"resources1:{CARD}": "1", f"trait1:{FAST_CARD}": "required"}),
+            lambda: specs.update(
+                {f"resources_A:{CARD}": "1", f"resources_B:{CARD}": "1"}
+                | {"group_policy": rng.choice(("none", "isolate"))}
+            ),
+            lambda: specs.update({"resources:PCPU": "2", "resources:VCPU": "0"}),
+            lambda: how.update(requested_destination=self._destination()),
+            lambda: how.update(ignore_hosts=rng.sample(sorted(self.weights), 2)),
+            lambda: how.update(force_hosts=rng.sample(sorted(self.weights), 2)),
+            lambda: how.update(image={"traits_required": [rng.choice(TRAITS)]}),
+            lambda: how.update(request_level_params=self._level()),
+        ]
+        for add in rng.sample(aspects, rng.choice((0, 1, 1, 2, 3))):
+            add()
+        flavor = {"vcpus": rng.choice((1, 2)), "root_gb": rng.choice((0, 1, 10))}
+        return {
+            "ram_mb": rng.choice((256, 1024, 3000)),
+            "extra_specs": specs,
+            "flavor": flavor,
+        } | how
+
+    def _destination(self) -> objects.Destination:
+        rng = self._rng
+        sets = [
+            rng.sample(self.aggregates, rng.choice((1, 2))) for _ in range(rng.choice((1, 1, 2)))
+        ]
+        without = rng.sample(self.aggregates, rng.choice((0, 0, 1)))
+        return objects.Destination(
+            aggregates=[",".join(each) for each in sets[: rng.choice((1, 1, 2))]],
+            forbidden_aggregates=without,
+        )
+
+    def _level(self) -> objects.RequestLevelParams:
+        name = self._rng.choice(("root_required", "root_forbidden"))
+        return objects.RequestLevelParams(**{name: {self._rng.choice(TRAITS)}})
+
+    def forget(self) -> None:
+        """Take the providers out of Placement, which other tests use."""
+        for each in reversed(self.providers):
+            self._placement.call("DELETE", f"/resource_providers/{each}")
+
+
+@contextmanager
+def a_world(placement: Placement, folder: Path, number: int) -> Iterator[tuple[World, Fleet]]:
+    with ExitStack() as ending:
+        database = Database(f"sqlite:///{folder}/{number}.sqlite")
+        ending.callback(database.dispose)
+        migration.sync(database)
+        fleet = Fleet(database, placement)
+        world = World(fleet, random.Random(number))
+        ending.callback(world.forget)
+        yield world, fleet
+
+
+@pytest.mark.parametrize("number", range(FLEETS))
+def test_the_chosen_host_is_the_best_that_placement_grants(
+    placement_server: Placement, tmp_path: Path, number: int
+) -> None:
+    """Memory is at work, as room only gets less."""
+    placement_server.call("PUT", f"/resource_classes/{THING}")
+    placement_server.call("PUT", f"/resource_classes/{CARD}")
+    placement_server.call("PUT", f"/traits/{FAST_CARD}")
+    rng = random.Random(-1 - number)
+    few = {
+        "placement_refusals": rng.choice((1, 3, 5)),
+        "max_placement_results": rng.choice((2, 99)),
+    }
+    taken: list[str] = []
+    with a_world(placement_server, tmp_path, number) as (world, fleet):
+        settings = placement_server.settings
+        chosen = Worker(fleet.database, settings, POLICY, **few)
+        listing = Worker(fleet.database, settings, POLICY, **ALL)
+
+        def ask(worker: Worker, how: dict[str, Any], names: list[str]) -> list[list[str]]:
+            try:
+                answer = worker.select(f"req-{names[0]}", names, **how)
+            except errors.NoValidHost:
+                assert not any(map(fleet.host_of, names))
+                return []
+            assert [fleet.host_of(each) for each in names] == [[r[0].service_host] for r in answer]
+            taken.extend(names)
+            return [[each.service_host for each in row] for row in answer]
+
+        try:
+            for turn in range(REQUESTS):
+                how, count = world.request(), rng.choice((1, 1, 1, 2, 3))
+                names = [[a_name() for _ in range(count)] for _worker in range(2)]
+                asked = f"PLACEMENT_FLEETS: fleet {number}, turn {turn}: {count} of {how}"
+                granted = ask(listing, how, names[1])
+                for each in names[1] if granted else ():
+                    taken.remove(each)
+                    placement_server.call("DELETE", f"/allocations/{each}")
+                got = ask(chosen, how, names[0])
+                assert bool(got) == bool(granted), asked
+                hosts, best = ([row[0] for row in each] for each in (got, granted))
+                weights = [sorted(map(world.weights.__getitem__, each)) for each in (hosts, best)]
+                assert all(a >= b for a, b in zip(*weights, strict=True)), (asked, hosts, best)
+                assert count > 1 or not got or {hosts[0]} <= set(granted[0]), (asked, granted)
+        finally:
+            for each in taken:
+                placement_server.call("DELETE", f"/allocations/{each}")

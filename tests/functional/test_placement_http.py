@@ -1,0 +1,127 @@
+"""HTTP as it is in the world: connections that are closed, servers that are busy, tokens, TLS."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler import errors
+from tests.functional.placement_fleet import MB, Fleet, Worker, a_name
+from tests.functional.test_placement_claims import database
+from tests.servers.certificates import Authority
+from tests.servers.placement import Placement
+from tests.servers.placement_proxy import PASSWORD, Keystone, PlacementProxy
+
+__all__ = ["database"]
+
+#: Requests that fill the fleet, and callers at once.
+SLOTS, CALLERS = 12, 4
+#: Less than [placement] timeout by far: nobody has waited for a connection that nobody serves.
+SOON_SECONDS = 20.0
+
+
+@pytest.fixture
+def fleet(database, placement_server: Placement) -> Fleet:
+    fleet = Fleet(database, placement_server)
+    for host in ("p1", "p2", "p3"):
+        fleet.add(host)
+    return fleet
+
+
+@pytest.fixture
+def ending() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def fills_the_fleet(fleet: Fleet, settings: dict[str, Any], workers: int = 2) -> None:
+    """Let callers fill the fleet to the last slot: each gets an answer, then there is no more."""
+    several = [Worker(fleet.database, settings) for _ in range(workers)]
+    names = [a_name() for _ in range(SLOTS)]
+
+    def ask(number: int) -> list[str]:
+        return several[number % workers].hosts(f"req-{number}", [names[number]], MB // 4)
+
+    began = time.monotonic()
+    with ThreadPoolExecutor(CALLERS) as pool:
+        answers = list(pool.map(ask, range(SLOTS)))
+    assert [fleet.host_of(each) for each in names] == answers
+    assert set(fleet.used_mb().values()) == {MB}
+    for each in several:
+        with pytest.raises(errors.NoValidHost):
+            each.hosts("req-last", [a_name()], MB // 4)
+    assert time.monotonic() - began < SOON_SECONDS
+    for each in names:
+        fleet.placement.call("DELETE", f"/allocations/{each}")
+    assert set(fleet.used_mb().values()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "misbehaves"),
+    [
+        pytest.param("HTTP/1.1", {"closes": 1}, id="closes each connection"),
+        pytest.param("HTTP/1.1", {"closes": 3}, id="closes some connections"),
+        pytest.param("HTTP/1.0", {}, id="HTTP/1.0"),
+        pytest.param("HTTP/1.1", {"busy": 7}, id="503 with Retry-After"),
+        pytest.param("HTTP/1.1", {"loses": 5}, id="cut before the call"),
+        pytest.param("HTTP/1.1", {"forgets": 5}, id="cut before the answer"),
+        pytest.param("HTTP/1.1", {"gives up": 5}, id="504 instead of the answer"),
+        pytest.param("HTTP/1.1", {"closes": 1, "busy": 11, "forgets": 7}, id="all at once"),
+    ],
+)
+def test_calls_that_fail_on_the_way_lose_nothing(
+    fleet: Fleet, ending: ExitStack, protocol: str, misbehaves: dict[str, int]
+) -> None:
+    proxy = ending.enter_context(PlacementProxy(fleet.placement.port, protocol, **misbehaves))
+    settings = {**fleet.placement.settings, "endpoint_override": proxy.endpoint}
+    fills_the_fleet(fleet, settings)
+    assert proxy.seen == set(misbehaves)
+
+
+def test_kept_connections_may_outnumber_the_processes(fleet: Fleet, ending: ExitStack) -> None:
+    proxy = ending.enter_context(PlacementProxy(fleet.placement.port, processes=2))
+    settings = {**fleet.placement.settings, "endpoint_override": proxy.endpoint}
+    fills_the_fleet(fleet, settings, workers=4)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_private_authority_is_trusted_if_it_is_named(
+    fleet: Fleet, ending: ExitStack, authority: Authority, tmp_path: Path, is_known: bool
+) -> None:
+    proxy = PlacementProxy(fleet.placement.port, authority=authority, folder=tmp_path)
+    ending.enter_context(proxy)
+    trusted = authority.file if is_known else authority.stranger
+    settings = {**fleet.placement.settings, "cafile": str(trusted)}
+    settings["endpoint_override"] = proxy.endpoint
+    if is_known:
+        fills_the_fleet(fleet, settings)
+        return
+    worker = Worker(fleet.database, settings)
+    with pytest.raises(errors.NoValidHost):
+        worker.select("req-1", [a_name()])
+    assert "certificate verify failed" in worker.driver.records[-1].failure
+
+
+@pytest.mark.parametrize("password", [PASSWORD, "wrong"])
+def test_tokens_that_expire_are_replaced(fleet: Fleet, ending: ExitStack, password: str) -> None:
+    keystone = ending.enter_context(Keystone(calls=5))
+    proxy = ending.enter_context(PlacementProxy(fleet.placement.port, keystone=keystone))
+    keystone.placement = proxy.endpoint
+    settings = {"auth_type": "password", "auth_url": keystone.url, "username": "placement"}
+    settings |= {"password": password, "project_name": "service", "region_name": "here"}
+    settings |= {"user_domain_name": "Default", "project_domain_name": "Default"}
+    settings |= {"valid_interfaces": ["public"]}
+    if password == PASSWORD:
+        fills_the_fleet(fleet, settings)
+        assert proxy.seen == {"unauthorized"}
+        return
+    worker = Worker(fleet.database, settings)
+    with pytest.raises(errors.NoValidHost):
+        worker.select("req-1", [a_name()])
+    assert "Placement is not available" in worker.driver.records[-1].failure
