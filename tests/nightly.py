@@ -36,6 +36,7 @@ Command = tuple[str, ...]
 #: Of what ``make test`` takes samples, with what makes them all or many.
 SAMPLES: Final = {
     "recorded decisions": ("tests/vectors",),
+    "placements asked for and listed": ("tests/functional/test_placement_decisions.py",),
     "protocol of claims": (
         *("tests/unit/claims/test_protocol.py", "tests/functional/claims/test_on_servers.py"),
     ),
@@ -44,6 +45,7 @@ SAMPLES: Final = {
 MANY: Final = {
     "CLAIM_PROTOCOL_EXAMPLES": "100",
     "CLAIM_PROTOCOL_SERVER_EXAMPLES": "20",
+    "PLACEMENT_FLEETS": "50",
     "RELOADS": "100",
     "VECTORS_EVERY": "1",
 }

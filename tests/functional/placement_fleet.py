@@ -84,7 +84,7 @@ class Fleet:
             services.create_many(conn, [host], "nova-compute", "compute", 74)
             found = sa.select(tables.services.c.id).where(tables.services.c.host == host)
             services.heartbeat_many(conn, conn.execute(found).scalars().all(), now())
-            compute_nodes.upsert(conn, host, host, a_report(**report))
+            compute_nodes.upsert(conn, host, host, a_report(**(report or {})))
             (node,) = [each for each in compute_nodes.list_all(conn) if each.host == host]
         self.nodes[host] = node.uuid
         if known:

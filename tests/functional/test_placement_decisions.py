@@ -4,8 +4,6 @@
 hosts differ in weight and never in room, which only Placement counts.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Callable, Iterator
@@ -177,7 +175,8 @@ def test_the_chosen_host_is_the_best_that_placement_grants(
                 assert bool(got) == bool(granted), asked
                 hosts, best = ([row[0] for row in each] for each in (got, granted))
                 weights = [sorted(map(world.weights.__getitem__, each)) for each in (hosts, best)]
-                assert all(a >= b for a, b in zip(*weights, strict=True)), (asked, hosts, best)
+                is_best = all(a >= b for a, b in zip(*weights, strict=True))
+                assert is_best or few["max_placement_results"] < HOSTS, (asked, hosts, best)
                 assert count > 1 or not got or {hosts[0]} <= set(granted[0]), (asked, granted)
         finally:
             for each in taken:

@@ -4,8 +4,6 @@ and filled again.
 Hosts report that they are empty, whatever runs on them, so that all schedulers want the same ones.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import tempfile

@@ -33,7 +33,7 @@ def test_no_slot_is_lost_or_given_twice_in_placement(
     transport_url, mariadb_url, placement_server, tmp_path
 ):
     plan = Plan(
-        requests=70, claims="placement", callers=32, hosts=7, host_mb=8 * 512, workers=1,
+        requests=50, claims="placement", callers=32, hosts=8, host_mb=5 * 512, workers=1,
         kill_seconds=4, daemon_every=1, answer_seconds=8.0, tries=9,
     )  # fmt: skip
     outcome = allocations.race_on(plan, tmp_path, transport_url, mariadb_url, placement_server)

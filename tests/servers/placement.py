@@ -10,6 +10,8 @@ from typing import Any
 from tests.servers.private import LOOPBACK, PrivateServer
 
 VERSION = "1.39"
+#: A line for each call, where uwsgi serves.
+LOGGED = "call: %(method) %(uri)"
 # Its own retries take more than there is (docs/placement.md); callers have theirs.
 _CONF = """
 [DEFAULT]
@@ -20,6 +22,7 @@ auth_strategy = noauth2
 connection = {url}
 [placement]
 allocation_conflict_retry_count = 1
+{options}
 [oslo_policy]
 policy_file = {policy}
 """
@@ -28,14 +31,21 @@ _RULES = ("admin_api", "service_api", "admin_or_service_api")
 
 
 class Placement(PrivateServer):
-    """Placement on the empty database at *url*, filled through its own REST API."""
+    """Placement on the database at *url*, filled through its own REST API.
+
+    With *processes* uwsgi serves it, and closes each connection after the answer; *options* are
+    more of ``[placement]``.
+    """
 
     name = "placement"
     #: waitress takes a SIGTERM for what it is.
     stopped_code = -15
 
-    def __init__(self, python: Path, url: str) -> None:
+    def __init__(
+        self, python: Path, url: str, processes: int = 0, options: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__()
+        self._processes, self._options = processes, options or {}
         self.port = self.reserve_port()
         self._python = python
         self._url = url
@@ -43,15 +53,22 @@ class Placement(PrivateServer):
     def set_up(self) -> None:
         policy = self.folder / "policy.yaml"
         policy.write_text("".join(f'"{name}": "@"\n' for name in _RULES), encoding="utf-8")
-        text = _CONF.format(url=self._url.replace("%", "%%"), policy=policy)
+        options = "\n".join(f"{name} = {value}" for name, value in self._options.items())
+        url = self._url.replace("%", "%%")
+        text = _CONF.format(url=url, policy=policy, options=options)
         (self.folder / "placement.conf").write_text(text, encoding="utf-8")
         manage = str(self._python.with_name("placement-manage"))
         self.run_tool([manage, "--config-dir", str(self.folder), "db", "sync"])
 
     def command(self) -> list[str]:
+        application = "placement.wsgi.api:application"
+        if self._processes:
+            words = f"--http-socket {LOOPBACK}:{self.port} --master --need-app --die-on-term"
+            words += f" --processes {self._processes} --module {application}"
+            return [str(self._python.with_name("uwsgi")), *words.split(), "--log-format", LOGGED]
         serve = str(self._python.with_name("waitress-serve"))
         listen = f"--listen={LOOPBACK}:{self.port}"
-        return [serve, listen, "--threads=16", "placement.wsgi.api:application"]
+        return [serve, listen, "--threads=16", application]
 
     def environment(self) -> dict[str, str]:
         return {"OS_PLACEMENT_CONFIG_DIR": str(self.folder)}

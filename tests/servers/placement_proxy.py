@@ -1,7 +1,5 @@
 """HTTP between a scheduler and Placement, as it is in the world, and a stand-in for Keystone."""
 
-from __future__ import annotations
-
 import datetime
 import http.client
 import itertools
@@ -17,6 +15,109 @@ from tests.servers.loopback_http import ADDRESS, LoopbackServer, QuietHandler
 
 PASSWORD = "secret of the test"
 _HOP_BY_HOP = ("connection", "keep-alive", "transfer-encoding", "content-length")
+
+
+class _Identity(QuietHandler):
+    def answer(self) -> None:
+        owner = self.server.owner
+        headers, sent = (
+            {},
+            json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or "null"),
+        )
+        if sent is None:
+            links = [{"rel": "self", "href": owner.url}]
+            body: Any = {"version": {"id": "v3.14", "status": "stable", "links": links}}
+            status = 200
+        elif sent["auth"]["identity"]["password"]["user"]["password"] == PASSWORD:
+            now = datetime.datetime.now(datetime.UTC)
+            ends = [now, now + datetime.timedelta(hours=1)]
+            issued, expires = (each.strftime("%Y-%m-%dT%H:%M:%S.000000Z") for each in ends)
+            endpoint = {"interface": "public", "region_id": "here", "url": owner.placement}
+            service = {"type": "placement", "name": "placement", "endpoints": [endpoint]}
+            status, headers = 201, {"X-Subject-Token": owner.token()}
+            body = {"issued_at": issued, "expires_at": expires, "catalog": [service]}
+            body = {"token": {**body, "methods": ["password"], "user": {"id": "u", "name": "u"}}}
+        else:
+            status, body = 401, {"error": {"code": 401, "message": "wrong password"}}
+        text = json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(text))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(text)
+
+
+class Keystone(LoopbackServer):
+    """Gives tokens for a password; a token is good for so many *calls*, whatever it says."""
+
+    def __init__(self, calls: int, placement: str = "") -> None:
+        self.placement = placement
+        self._calls, self._left = calls, dict[str | None, int]()
+        self._lock = threading.Lock()
+        super().__init__(_Identity)
+
+    @property
+    def url(self) -> str:
+        return f"http://{ADDRESS}:{self.port}/v3"
+
+    def token(self) -> str:
+        """A new token."""
+        name = uuid.uuid4().hex
+        self._left[name] = self._calls
+        return name
+
+    def takes(self, token: str | None) -> bool:
+        """Use *token* for a call; False if it is not, or no longer, good."""
+        with self._lock:
+            self._left[token] = self._left.get(token, 0) - 1
+            return self._left[token] >= 0
+
+
+class _Passed(QuietHandler):
+    def handle(self) -> None:
+        with self.server.owner.served:
+            super().handle()
+
+    def answer(self) -> None:
+        owner = self.server.owner
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        number = next(owner.numbers)
+        if owner.keystone and not owner.keystone.takes(self.headers.get("x-auth-token")):
+            owner.seen.add("unauthorized")
+            self._send(401, {}, b"who are you?")
+        elif owner.does("busy", number):
+            self._send(503, {"Retry-After": "1"}, b"busy")
+        elif owner.does("loses", number):
+            self.close_connection = True
+        else:
+            status, headers, text = self._passed_on(owner.target, body)
+            if owner.does("gives up", number):
+                self._send(504, {"Content-Type": "text/html"}, b"<h1>504 Gateway Time-out</h1>")
+            elif owner.does("forgets", number):
+                self.close_connection = True
+            else:
+                self._send(status, headers, text)
+                self.close_connection |= owner.does("closes", number)
+
+    def _passed_on(self, port: int, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        connection = http.client.HTTPConnection(ADDRESS, port, timeout=30)
+        headers = {k: v for k, v in self.headers.items() if k.lower() not in _HOP_BY_HOP}
+        headers["X-Auth-Token"] = "admin"
+        connection.request(self.command, self.path, body or None, headers)
+        response = connection.getresponse()
+        found = {k: v for k, v in response.headers.items() if k.lower() not in _HOP_BY_HOP}
+        text = response.read()
+        connection.close()
+        return response.status, found, text
+
+    def _send(self, status: int, headers: dict[str, str], text: bytes) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if status != http.HTTPStatus.NO_CONTENT:
+            self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
 
 
 class PlacementProxy(LoopbackServer):
@@ -59,106 +160,3 @@ class PlacementProxy(LoopbackServer):
         if is_due:
             self.seen.add(what)
         return is_due
-
-
-class _Passed(QuietHandler):
-    def handle(self) -> None:
-        with self.server.owner.served:
-            super().handle()
-
-    def answer(self) -> None:
-        owner: PlacementProxy = self.server.owner
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        number = next(owner.numbers)
-        if owner.keystone and not owner.keystone.takes(self.headers.get("x-auth-token")):
-            owner.seen.add("unauthorized")
-            self._send(401, {}, b"who are you?")
-        elif owner.does("busy", number):
-            self._send(503, {"Retry-After": "1"}, b"busy")
-        elif owner.does("loses", number):
-            self.close_connection = True
-        else:
-            status, headers, text = self._passed_on(owner.target, body)
-            if owner.does("gives up", number):
-                self._send(504, {"Content-Type": "text/html"}, b"<h1>504 Gateway Time-out</h1>")
-            elif owner.does("forgets", number):
-                self.close_connection = True
-            else:
-                self._send(status, headers, text)
-                self.close_connection |= owner.does("closes", number)
-
-    def _passed_on(self, port: int, body: bytes) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection(ADDRESS, port, timeout=30)
-        headers = {k: v for k, v in self.headers.items() if k.lower() not in _HOP_BY_HOP}
-        headers["X-Auth-Token"] = "admin"
-        connection.request(self.command, self.path, body or None, headers)
-        response = connection.getresponse()
-        found = {k: v for k, v in response.headers.items() if k.lower() not in _HOP_BY_HOP}
-        text = response.read()
-        connection.close()
-        return response.status, found, text
-
-    def _send(self, status: int, headers: dict[str, str], text: bytes) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        if status != http.HTTPStatus.NO_CONTENT:
-            self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-
-class Keystone(LoopbackServer):
-    """Gives tokens for a password; a token is good for so many *calls*, whatever it says."""
-
-    def __init__(self, calls: int, placement: str = "") -> None:
-        self.placement = placement
-        self._calls, self._left = calls, dict[str | None, int]()
-        self._lock = threading.Lock()
-        super().__init__(_Identity)
-
-    @property
-    def url(self) -> str:
-        return f"http://{ADDRESS}:{self.port}/v3"
-
-    def token(self) -> str:
-        """A new token."""
-        name = uuid.uuid4().hex
-        self._left[name] = self._calls
-        return name
-
-    def takes(self, token: str | None) -> bool:
-        """Use *token* for a call; False if it is not, or no longer, good."""
-        with self._lock:
-            self._left[token] = self._left.get(token, 0) - 1
-            return self._left[token] >= 0
-
-
-class _Identity(QuietHandler):
-    def answer(self) -> None:
-        owner: Keystone = self.server.owner
-        headers, sent = (
-            {},
-            json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or "null"),
-        )
-        if sent is None:
-            links = [{"rel": "self", "href": owner.url}]
-            body: Any = {"version": {"id": "v3.14", "status": "stable", "links": links}}
-            status = 200
-        elif sent["auth"]["identity"]["password"]["user"]["password"] == PASSWORD:
-            now = datetime.datetime.now(datetime.UTC)
-            ends = [now, now + datetime.timedelta(hours=1)]
-            issued, expires = (each.strftime("%Y-%m-%dT%H:%M:%S.000000Z") for each in ends)
-            endpoint = {"interface": "public", "region_id": "here", "url": owner.placement}
-            service = {"type": "placement", "name": "placement", "endpoints": [endpoint]}
-            status, headers = 201, {"X-Subject-Token": owner.token()}
-            body = {"issued_at": issued, "expires_at": expires, "catalog": [service]}
-            body = {"token": {**body, "methods": ["password"], "user": {"id": "u", "name": "u"}}}
-        else:
-            status, body = 401, {"error": {"code": 401, "message": "wrong password"}}
-        text = json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(text))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(text)
