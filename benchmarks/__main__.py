@@ -34,6 +34,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("workloads", nargs="*", metavar="WORKLOAD", help="names or files; without any: all")
     add("--list", action="store_true", help="say which workloads there are")
     add("--only", nargs="+", metavar="SUBJECT", help="only these subjects; nothing is kept then")
+    add("--nodes", nargs="+", type=int, metavar="N", help="fleets of these sizes, one by one")
     add("--tiny", action="store_true", help="two short rounds at the size of a test; not kept")
     add("--profile", action="store_true", help="print where the time goes; nothing is kept then")
     add("--keep", type=Path, metavar="FILE", help=f"the results to merge into, e.g. {RESULTS.name}")

@@ -19,9 +19,20 @@ class Failed(RuntimeError):
 
 
 class Caller:
-    """One connection to the broker of *transport_url*, from which *specs* are asked in turn."""
+    """One connection to the broker of *transport_url*, from which *specs* are asked in turn.
 
-    def __init__(self, transport_url: str, specs: Sequence[objects.RequestSpec]) -> None:
+    Each call is for so many *servers*.
+    """
+
+    def __init__(
+        self,
+        transport_url: str,
+        specs: Sequence[objects.RequestSpec],
+        servers: int = 1,
+        *,
+        takes_refusals: bool = False,
+    ) -> None:
+        self._servers, self._takes_refusals = servers, takes_refusals
         self._connection = Connection(transport_url, self._received)
         self._bodies = [select_body(spec, self._connection.reply_queue) for spec in specs]
         self._sent = 0
@@ -83,16 +94,16 @@ class Caller:
     def _send(self, due: float) -> None:
         body = self._bodies[self._sent % len(self._bodies)]
         self._sent += 1
-        call, server = uuid.uuid4().hex, str(uuid.uuid4())
+        call, servers = uuid.uuid4().hex, [str(uuid.uuid4()) for _ in range(self._servers)]
         self._waiting[call] = due
-        self._connection.select(body, f"req-{uuid.uuid4()}", [server], call, KEPT)
+        self._connection.select(body, f"req-{uuid.uuid4()}", servers, call, KEPT)
 
     def _receive(self) -> None:
         if not self._connection.drain(ANSWER_SECONDS):
             raise Failed(f"no answer within {ANSWER_SECONDS} s")
 
     def _received(self, reply: Mapping[str, Any]) -> None:
-        if reply["failure"]:
+        if reply["failure"] and not self._takes_refusals:
             raise Failed(reply["failure"])
         self._last = reply["result"]
         self._latencies.append(time.perf_counter() - self._waiting.pop(reply["_msg_id"]))

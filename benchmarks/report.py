@@ -79,9 +79,12 @@ def load(path: Path = RESULTS) -> dict[str, Any]:
 
 
 def merge(result: dict[str, Any], order: Sequence[str], path: Path = RESULTS) -> dict[str, Any]:
-    """Keep *result* with those of other workloads, in *order*; returns all."""
+    """Keep *result* with those of other workloads, in *order*; returns all.
+
+    A workload has a result for each size of fleets that was named.
+    """
     kept = {**load(path), result["workload"]: result}
-    kept = {name: kept[name] for name in order if name in kept}
+    kept = {each: kept[each] for name in order for each in kept if each.split()[0] == name}
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return kept

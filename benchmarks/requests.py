@@ -202,6 +202,19 @@ def _guest(cpus: int, memory_mb: int) -> objects.InstanceNUMATopology:
     return objects.InstanceNUMATopology(cells=[cell])
 
 
+def rare_trait(number: int, plan: FleetPlan) -> objects.RequestSpec:
+    """A trait that one host in twenty has."""
+    del plan
+    return a_request(number, flavor={"extra_specs": {"trait:CUSTOM_RARE": "required"}})
+
+
+def nested_devices(number: int, plan: FleetPlan) -> objects.RequestSpec:
+    """Eight devices that each have a provider."""
+    del plan
+    wanted = {f"resources{device}:CUSTOM_DEVICE": "1" for device in range(1, 9)}
+    return a_request(number, flavor={"extra_specs": {**wanted, "group_policy": "none"}})
+
+
 Kind = Callable[[int, FleetPlan], objects.RequestSpec]
 
 #: Kinds of which no two requests are alike, in all rounds.
@@ -221,4 +234,6 @@ KINDS: Mapping[str, Kind] = {
     "pinned": pinned,
     "first-shape": first_shape,
     "devices": devices,
+    "rare-trait": rare_trait,
+    "nested-devices": nested_devices,
 }

@@ -34,6 +34,8 @@ class Row:
     unit: str = ""
     at_least: float | None = None
     at_most: float | None = None
+    #: Sizes of fleets that it is shown for; without any: all.
+    hosts: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,17 @@ class Workload:
             for name, settings in self.subjects.items()
         }
         return replace(self, subjects=subjects, rounds=2, seconds=0.02)
+
+    def on(self, hosts: int) -> Workload:
+        """The same on fleets of that size, without subjects and rows for others."""
+        subjects = {
+            name: merged(settings, {"fleet": {"hosts": hosts}})
+            for name, settings in self.subjects.items()
+            if hosts in settings.get("hosts", [hosts])
+        }
+        rows = tuple(row for row in self.rows if not row.hosts or hosts in row.hosts)
+        named = replace(self, name=f"{self.name} {hosts}", rows=rows)
+        return replace(named, subjects={**self.subjects, **subjects}).only(list(subjects))
 
     @property
     def needs_servers(self) -> bool:

@@ -8,6 +8,7 @@ from benchmarks.sample import Subject
 from benchmarks.session import Session
 from benchmarks.subjects.arrivals import Arrivals
 from benchmarks.subjects.bus import Calls
+from benchmarks.subjects.cloud import BareClaims, CloudCalls
 from benchmarks.subjects.decision import EngineDecisions, RowByRowDecisions
 from benchmarks.subjects.nova import NovaDecisions
 from benchmarks.subjects.refresh import Refreshes
@@ -22,6 +23,8 @@ KINDS: Mapping[str, Callable[[Settings, Session], Subject]] = {
     "arrivals": Arrivals,
     "start": Starts,
     "nova": NovaDecisions,
+    "cloud": CloudCalls,
+    "bare": BareClaims,
 }
 
 

@@ -35,7 +35,8 @@ class World:
     """A random fleet, its workers and what can be asked of it."""
 
     def __init__(self, fleet: Fleet, rng: random.Random) -> None:
-        self._placement, self._rng = fleet.placement, rng
+        self._fleet, self._placement, self._rng = fleet, fleet.placement, rng
+        self._held: list[str] = []
         self.providers: list[str] = []
         self.aggregates = [a_name() for _ in range(3)]
         self.has_shared_disk = rng.random() < 0.4
@@ -115,14 +116,37 @@ class World:
         name = self._rng.choice(("root_required", "root_forbidden"))
         return objects.RequestLevelParams(**{name: {self._rng.choice(TRAITS)}})
 
+    def ask(self, worker: Worker, how: dict[str, Any], count: int) -> list[list[str]]:
+        """The hosts for so many servers, which hold them from now on; none if refused."""
+        names = [a_name() for _ in range(count)]
+        try:
+            answer = worker.select(f"req-{names[0]}", names, **how)
+        except errors.NoValidHost:
+            assert not any(map(self._fleet.host_of, names))
+            return []
+        chosen = [row[0].service_host for row in answer]
+        assert [self._fleet.host_of(each) for each in names] == [[host] for host in chosen]
+        self._held += names
+        return [[each.service_host for each in row] for row in answer]
+
+    def take_back(self, most: int) -> None:
+        """Delete the allocations of the latest servers, at *most* so many."""
+        for each in self._held[-most:] if most else ():
+            self._placement.call("DELETE", f"/allocations/{each}")
+        del self._held[len(self._held) - most :]
+
     def forget(self) -> None:
-        """Take the providers out of Placement, which other tests use."""
+        """Take all of it out of Placement, which other tests use."""
+        self.take_back(len(self._held))
         for each in reversed(self.providers):
             self._placement.call("DELETE", f"/resource_providers/{each}")
 
 
 @contextmanager
 def a_world(placement: Placement, folder: Path, number: int) -> Iterator[tuple[World, Fleet]]:
+    placement.call("PUT", f"/resource_classes/{THING}")
+    placement.call("PUT", f"/resource_classes/{CARD}")
+    placement.call("PUT", f"/traits/{FAST_CARD}")
     with ExitStack() as ending:
         database = Database(f"sqlite:///{folder}/{number}.sqlite")
         ending.callback(database.dispose)
@@ -137,47 +161,23 @@ def a_world(placement: Placement, folder: Path, number: int) -> Iterator[tuple[W
 def test_the_chosen_host_is_the_best_that_placement_grants(
     placement_server: Placement, tmp_path: Path, number: int
 ) -> None:
-    """Memory is at work, as room only gets less."""
-    placement_server.call("PUT", f"/resource_classes/{THING}")
-    placement_server.call("PUT", f"/resource_classes/{CARD}")
-    placement_server.call("PUT", f"/traits/{FAST_CARD}")
+    """Memory is at work, as room only gets less; a list that is cut off may lack the best."""
     rng = random.Random(-1 - number)
-    few = {
-        "placement_refusals": rng.choice((1, 3, 5)),
-        "max_placement_results": rng.choice((2, 99)),
-    }
-    taken: list[str] = []
+    limits = {"placement_refusals": (1, 3, 5), "max_placement_results": (2, 99)}
+    few = {name: rng.choice(values) for name, values in limits.items()}
     with a_world(placement_server, tmp_path, number) as (world, fleet):
         settings = placement_server.settings
         chosen = Worker(fleet.database, settings, POLICY, **few)
         listing = Worker(fleet.database, settings, POLICY, **ALL)
-
-        def ask(worker: Worker, how: dict[str, Any], names: list[str]) -> list[list[str]]:
-            try:
-                answer = worker.select(f"req-{names[0]}", names, **how)
-            except errors.NoValidHost:
-                assert not any(map(fleet.host_of, names))
-                return []
-            assert [fleet.host_of(each) for each in names] == [[r[0].service_host] for r in answer]
-            taken.extend(names)
-            return [[each.service_host for each in row] for row in answer]
-
-        try:
-            for turn in range(REQUESTS):
-                how, count = world.request(), rng.choice((1, 1, 1, 2, 3))
-                names = [[a_name() for _ in range(count)] for _worker in range(2)]
-                asked = f"PLACEMENT_FLEETS: fleet {number}, turn {turn}: {count} of {how}"
-                granted = ask(listing, how, names[1])
-                for each in names[1] if granted else ():
-                    taken.remove(each)
-                    placement_server.call("DELETE", f"/allocations/{each}")
-                got = ask(chosen, how, names[0])
-                assert bool(got) == bool(granted), asked
-                hosts, best = ([row[0] for row in each] for each in (got, granted))
-                weights = [sorted(map(world.weights.__getitem__, each)) for each in (hosts, best)]
-                is_best = all(a >= b for a, b in zip(*weights, strict=True))
-                assert is_best or few["max_placement_results"] < HOSTS, (asked, hosts, best)
-                assert count > 1 or not got or {hosts[0]} <= set(granted[0]), (asked, granted)
-        finally:
-            for each in taken:
-                placement_server.call("DELETE", f"/allocations/{each}")
+        for turn in range(REQUESTS):
+            how, count = world.request(), rng.choice((1, 1, 1, 2, 3))
+            asked = f"PLACEMENT_FLEETS: fleet {number}, turn {turn}: {count} of {how}"
+            granted = world.ask(listing, how, count)
+            world.take_back(len(granted))
+            got = world.ask(chosen, how, count)
+            assert bool(got) == bool(granted), asked
+            hosts, best = ([row[0] for row in each] for each in (got, granted))
+            weights = [sorted(map(world.weights.__getitem__, each)) for each in (hosts, best)]
+            is_best = all(a >= b for a, b in zip(*weights, strict=True))
+            assert is_best or few["max_placement_results"] < HOSTS, (asked, hosts, best)
+            assert count > 1 or not got or {hosts[0]} <= set(granted[0]), (asked, granted)

@@ -96,13 +96,14 @@ def _constraints(name: str) -> Path:
     return Path(__file__).with_name(f"{name}-constraints.txt")
 
 
-#: PyMySQL is the driver for MariaDB of both here, waitress the WSGI server of Placement.
+#: PyMySQL is the driver for MariaDB of both here, waitress the WSGI server of Placement in tests,
+#: uwsgi that in benchmarks.
 NOVA = Environment(".venv-nova", "NOVA_VENV", _constraints("nova"), ("nova", "PyMySQL"))
 PLACEMENT = Environment(
     ".venv-placement",
     "PLACEMENT_VENV",
     _constraints("placement"),
-    ("openstack-placement", "PyMySQL", "waitress"),
+    ("openstack-placement", "PyMySQL", "waitress", "pyuwsgi==2.0.30.post1"),
 )
 
 if __name__ == "__main__":

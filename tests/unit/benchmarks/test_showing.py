@@ -59,5 +59,5 @@ def test_only_what_is_between_the_markers_is_written(tmp_path: Path) -> None:
 
 
 def test_the_page_has_a_place_for_every_workload() -> None:
-    places = re.findall(r"<!-- begin subjects (\S+) -->", report.PAGE.read_text(encoding="utf-8"))
-    assert sorted(places) == workload.names()
+    places = re.findall(r"<!-- begin subjects (\S+)", report.PAGE.read_text(encoding="utf-8"))
+    assert sorted(set(places)) == workload.names()
