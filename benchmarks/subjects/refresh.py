@@ -31,6 +31,7 @@ class Refreshes:
 
     ``changed: full`` reads everything each time.  Neither the changes nor what other subjects have
     changed before is measured.  Time is the session's: it moves on by ten minutes with every step.
+    What a worker reads every second beside its requests is read between the steps.
     With ``decides: true`` it is the driver that refreshes, in the first decision after the changes,
     and processor time of this process that counts.
     """
@@ -48,7 +49,7 @@ class Refreshes:
         self._databases = Databases.from_conf(conf)
         self._database = self._databases.main
         self._session = session
-        reader = CellsReader(conf, self._databases, self._now)
+        reader = CellsReader(conf, self._databases)
         self._manager = host_manager_class(conf)(conf, reader, self._now)
         self._changed_rows = 0 if changed == FULL else round(changed * self._plan.hosts)
         self._rng = random.Random(1)
@@ -82,6 +83,7 @@ class Refreshes:
 
     def _refresh(self) -> float:
         self._session.now += STEP
+        self._manager.read_beside()
         nodes = self._rng.sample(range(1, self._plan.hosts + 1), self._changed_rows)
         free_ram_mb = self._rng.randrange(4096, 8192)
         self._report(nodes, free_ram_mb)

@@ -9,8 +9,7 @@ import contextlib
 import functools
 import os
 import random
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import oslo_messaging
@@ -66,6 +65,7 @@ LOG = logging.getLogger(__name__)
 
 BINARY: Final = "nova-scheduler"
 DESCRIPTION = "Answers select_destinations on the message bus: which host gets each new server."
+BESIDE_SECONDS: Final = 0.5
 PERIODIC_JITTER: Final = 0.05
 """Keeps daemons that were started together from reading the database in step."""
 
@@ -73,18 +73,16 @@ PERIODIC_JITTER: Final = 0.05
 def build_manager(
     conf: cfg.ConfigOpts,
     databases: Databases,
-    elapsed: Callable[[], float] = time.monotonic,
     notifications: Notifications | None = None,
     builds: DirectBuilds | None = None,
 ) -> SchedulerManager:
     """The manager with the configured driver and host manager; nothing connects yet.
 
-    *elapsed* gives seconds that never go back, by which rows that were written settle.  Without
-    *notifications* nobody is told; without *builds* callers up to Juno cannot be served.
+    Without *notifications* nobody is told; without *builds* callers up to Juno cannot be served.
     Raises an error that names the option when one of them, or a filter or weigher, is unknown.
     """
     clock = SteadyClock(databases.main.server_time)
-    reader = CellsReader(conf, databases, elapsed)
+    reader = CellsReader(conf, databases)
     reservations = loading.reservations_from_conf(conf, databases.main, clock)
     host_manager = load_host_manager(conf, reader, reservations)
     if isinstance(host_manager, HostManager):
@@ -166,6 +164,7 @@ class Service(Worker):
         serve_introspection(conf, manager, self.table, transport, ending)
         tasks = OlderTasks(builds, manager, databases.main)
         self._serve(transport, manager, tasks, ending)
+        self._read_beside(manager.driver.host_manager, ending)
         if monitoring.is_enabled:
             self._look_when_idle(manager, ending)
         heartbeat.start()
@@ -197,6 +196,12 @@ class Service(Worker):
             consumer=lambda: self._server,
             refused_reload=lambda: self._monitoring.is_reload_refused,
         )
+
+    def _read_beside(self, hosts: Any, ending: contextlib.ExitStack) -> None:
+        if isinstance(hosts, HostManager):  # not an operator's own
+            task = RepeatingTask("reads beside requests", hosts.read_beside, BESIDE_SECONDS)
+            ending.callback(task.stop)
+            task.start(BESIDE_SECONDS)
 
     def _look_when_idle(self, manager: SchedulerManager, ending: contextlib.ExitStack) -> None:
         period_seconds = max(0, self._conf.scheduler.periodic_task_interval)

@@ -154,14 +154,11 @@ class Member:
 class CellsReader:
     """Source of the host manager: every cell, or the one database of an undivided fleet."""
 
-    def __init__(
-        self, conf: Any, databases: Databases, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        """Nothing is read yet; *clock* never goes back."""
+    def __init__(self, conf: Any, databases: Databases) -> None:
+        """Nothing is read yet."""
         self._databases = databases
         self._overlap = datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds)
         self._timeout_seconds = conf.scheduler.cell_timeout_seconds
-        self._clock = clock
         self._weighs_images = _weighs_images(conf)
         self._members: dict[str | None, Member] = {}
         self._shown: dict[str, Cell] = {}
@@ -195,6 +192,16 @@ class CellsReader:
             first = several[0] if several else FleetChanges(False, now)
             several[:1] = [dataclasses.replace(first, aggregates=of_all)]
         return several
+
+    def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
+        """See the host manager's protocol; the next read tells which cells do not answer."""
+        found: list[FleetChanges] = []
+        for member in [each for each in self._members.values() if each.is_asked]:
+            try:
+                found += member.reader.read_beside(now)
+            except FAILURES as error:
+                LOG.debug("No heartbeats of %s: %s", member.reader.database.masked_url, error)
+        return found
 
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic* in all cells that are not disabled."""
@@ -243,7 +250,7 @@ class CellsReader:
 
     def _reader(self, database: Database, cell: Cell | None) -> FleetReader:
         together = self._databases.api is self._databases.main
-        return FleetReader(database, self._overlap, cell, aggregates=together, clock=self._clock)
+        return FleetReader(database, self._overlap, cell, aggregates=together)
 
     def _ask_all(self, question: Callable[[Member], Any]) -> dict[Member, Any]:
         """The answers of the members that give one in time; raises if there are only failures."""

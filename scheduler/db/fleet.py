@@ -2,8 +2,8 @@
 
 A poll tells what that is (:mod:`scheduler.db.fleet_poll`); the poll and the rows that it names are
 read in one snapshot.  After a poll that found nothing, the next one is tried without a snapshot:
-one round trip shows that nothing has changed.  Rows that vanish without a trace show in counters
-or counts, and make the read a full one.
+one round trip shows that nothing has changed.  Rows that vanish without a trace show in counters,
+or to a look back (:mod:`scheduler.db.fleet_beside`), and make the read a full one.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import functools
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,22 +21,13 @@ from scheduler import objects
 from scheduler.db import aggregates as aggregate_rows
 from scheduler.db import compute_nodes, fleet_rows, rows, tables
 from scheduler.db.database import Database
-from scheduler.db.fleet_poll import (
-    SETTLE_SECONDS,
-    Answers,
-    ChangedRows,
-    Dialect,
-    FleetPoll,
-    whole_second,
-)
-from scheduler.db.fleet_rows import EVERY_SECONDS, FLAGS, MEMBERS, HeartbeatReader
+from scheduler.db.fleet_beside import HEARTBEAT_SECONDS, LATE_SECONDS, LOOK_BACK, BesideReader
+from scheduler.db.fleet_poll import Answers, ChangedRows, Dialect, FleetPoll, whole_second
+from scheduler.db.fleet_rows import FLAGS, MEMBERS
 from scheduler.db.sessions import ReadSession
 
 #: The first read looks so far back for ended instances: no claim on older ones is open by then.
 PAST = datetime.timedelta(minutes=10)
-#: Rows stamped this recently are listed by every poll, so that one round trip shows them.
-RECENT = datetime.timedelta(seconds=SETTLE_SECONDS)
-
 
 Rows = tuple[Iterable[Any], Sequence[Any], Mapping[str, Mapping[str, str | None]]]
 """Nodes, instances, and the system metadata of these."""
@@ -63,11 +53,12 @@ class FleetChanges:
     whatever is not among them is gone; instances that ended lately are included.
     Otherwise they are changed rows, deleted ones included.
     ``nodes`` come by id and can be iterated once: a full read fetches them meanwhile.
-    ``flagged`` maps every disabled or forced-down compute host of the cell to its two flags.
-    ``heartbeats`` are services read up to a few seconds ago; the other fields are newer.
+    ``flagged`` maps every disabled or forced-down compute host of the cell to its two flags; None:
+    they were not read.  ``heartbeats`` are services whose flags may be older than these.
     ``services`` and ``aggregates``, which are those of all cells, are None where nothing changed.
     ``cell`` is None where the fleet is not divided into cells.
     ``system_metadata`` maps instances to theirs, as far as the reader was asked for it.
+    ``late_rows`` of the changed ones were committed so late that a look back had to find them.
     """
 
     full: bool
@@ -76,18 +67,18 @@ class FleetChanges:
     instances: Sequence[Any] = ()
     services: Sequence[Any] | None = None
     heartbeats: Sequence[Any] = ()
-    flagged: dict[str, tuple[bool, bool]] = field(default_factory=dict)
+    flagged: dict[str, tuple[bool, bool]] | None = None
     aggregates: Sequence[objects.Aggregate] | None = None
     cell: Cell | None = None
     system_metadata: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    late_rows: int = 0
 
 
 class FleetReader:
     """Reads of one database by one worker; remembers how far it got.
 
     *cell* is the one that the database belongs to, if there are several.  Without *aggregates* it
-    leaves them to other readers.  *clock* never goes back.  Heartbeats are read every
-    *heartbeat_seconds*; 0: by every read, and before it ends.
+    leaves them to other readers.  Heartbeats that were read *late_seconds* ago are read by a read.
     """
 
     def __init__(
@@ -97,21 +88,23 @@ class FleetReader:
         cell: Cell | None = None,
         *,
         aggregates: bool = True,
-        clock: Callable[[], float] = time.monotonic,
-        heartbeat_seconds: float = EVERY_SECONDS,
+        late_seconds: float = LATE_SECONDS,
     ) -> None:
         self.database = database
         self.cell = cell
         self.overlap = overlap
-        self._clock = clock
+        self._late_seconds = late_seconds
         self._session = ReadSession(database)
         self._dialect = dialect = Dialect(database.dialect_name)
-        self._nodes = ChangedRows(dialect, tables.compute_nodes, fleet_rows.NODE_COLUMNS)
-        self._instances = ChangedRows(dialect, tables.instances, fleet_rows.INSTANCE_COLUMNS)
-        self._heartbeats = HeartbeatReader(database, heartbeat_seconds)
+        self._changed_rows = (
+            ChangedRows(dialect, tables.compute_nodes, fleet_rows.NODE_COLUMNS),
+            ChangedRows(dialect, tables.instances, fleet_rows.INSTANCE_COLUMNS),
+        )
+        #: Rows that look backs have found and polls have not, since they were last told.
+        self._late = 0
         self._reads_aggregates, self._reads_images = aggregates, False
         #: Made by the first read, when it is known what triggers count.
-        self._poll: FleetPoll | None = None
+        self._parts: tuple[FleetPoll, BesideReader] | None = None
         self._counters: list[str] = []
         self._aggregate_names: Collection[str] = ()
         #: Answers of the last poll; *quiet*: it found no changed rows.
@@ -130,7 +123,8 @@ class FleetReader:
     def close(self) -> None:
         """Give the connections up; the next read opens others."""
         self._session.close()
-        self._heartbeats.close()
+        if self._parts is not None:
+            self._parts[1].close()
 
     def read(
         self, now: datetime.datetime, *, full: bool = False, image_properties: bool = False
@@ -141,11 +135,24 @@ class FleetReader:
         Raises oslo.db's errors when the database does not answer; after that, the next read is a
         full one.
         """
-        # First: they are older than the rest, and nothing of the rest is lost where they fail.
-        heartbeats = () if full or self._read_at is None else self._heartbeats.read(now)
+        heartbeats: Sequence[Any] = ()
+        if self._parts is not None and self._read_at is not None and not full:
+            heartbeats = self._parts[1].heartbeats(now, self._late_seconds)
         self._reads_images = image_properties
         changes = self._session.run(lambda connection: self._read(connection, now, full=full))
         return [dataclasses.replace(changes, heartbeats=heartbeats)]
+
+    def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
+        """The heartbeats since the last call; what was committed late is left to the next read.
+
+        For another thread than that of the reads, once they have begun, and one at a time.
+        """
+        if self._parts is None:
+            return ()
+        beside = self._parts[1]
+        beside.look_back(now)
+        heartbeats = beside.heartbeats(now, HEARTBEAT_SECONDS)
+        return [FleetChanges(False, now, heartbeats=heartbeats, cell=self.cell)]
 
     def _read(
         self, connection: sa.Connection, now: datetime.datetime, *, full: bool
@@ -156,31 +163,32 @@ class FleetReader:
         since, are not read: together a state that never was, and perhaps without room.
         """
         full = full or self._read_at is None
-        poll = self._poll = self._poll or self._make_poll(connection)
-        since = whole_second((self._read_at or now) - self.overlap)
-        recent = since if full else max(since, whole_second(now - RECENT))
+        poll, beside = self._parts = self._parts or self._made(connection)
+        since = whole_second(now - LOOK_BACK if full else (self._read_at or now) - self.overlap)
         # The poll does not show a row twice: until its rows are read, only a full read can follow.
         last_read_at, self._read_at = self._read_at, None
-        known: list[set[int]] = [set(), set()]
+        other_members, beside.members_changed = beside.members_changed, False
+        ids: list[set[int]] = [set(), set()]
         if self._is_quiet and not full:
-            answers, known = poll.run(connection, since, recent, self._clock())
-            if not any(known) and answers == self._answers:
+            answers = self._ask(poll, beside, connection, since, ids)
+            if not any(ids) and answers == self._answers and not other_members:
                 self._read_at = now
                 return FleetChanges(False, now, flagged=self._flagged, cell=self.cell)
         with self._session.snapshot():
-            answers, found = poll.run(connection, since, recent, self._clock())
-            ids = [before | new for before, new in zip(known, found, strict=True)]
+            answers = self._ask(poll, beside, connection, since, ids)
             news = {name for name in answers if answers[name] != self._answers.get(name)}
+            if other_members:
+                news.add(MEMBERS)
             self._answers, self._is_quiet = answers, not any(ids)
             changed = None
-            if not full and news.isdisjoint(self._counters):
-                changed = self._changed(connection, *ids)
             if full:
-                self._heartbeats.begin(connection, now)
-            late = (last_read_at or now - PAST) - self.overlap
+                beside.begin(connection, now)
+            elif news.isdisjoint(self._counters):
+                changed = self._changed(connection, *ids)
+            late = (last_read_at or now - PAST) - LOOK_BACK
             return self._result(connection, now, news, changed, late)
 
-    def _make_poll(self, connection: sa.Connection) -> FleetPoll:
+    def _made(self, connection: sa.Connection) -> tuple[FleetPoll, BesideReader]:
         counters = fleet_rows.counters(connection)
         state = fleet_rows.service_queries(self._dialect, counted="services" in counters)
         if self._reads_aggregates:
@@ -188,13 +196,31 @@ class FleetReader:
             of_aggregates = fleet_rows.aggregate_queries(self._dialect, counted=counted)
             self._aggregate_names = of_aggregates.keys()
             state |= of_aggregates
-        names = [tables.compute_nodes.name, tables.instances.name]
+        names = [each.name for each in self._changed_rows]
         self._counters = names if counters.issuperset(names) else []
         state |= {name: fleet_rows.counter(name) for name in self._counters}
-        if not self._counters:
-            living = sa.select(sa.func.count()).where(tables.compute_nodes.c.deleted == 0)
-            state["living"] = living.scalar_subquery()
-        return FleetPoll(self.database, state, (self._nodes, self._instances))
+        poll = FleetPoll(self.database, state, self._changed_rows)
+        lists_nodes = not self._counters
+        return poll, BesideReader(self.database, self._changed_rows, lists_nodes=lists_nodes)
+
+    def _ask(
+        self,
+        poll: FleetPoll,
+        beside: BesideReader,
+        connection: sa.Connection,
+        since: int,
+        ids: Sequence[set[int]],
+    ) -> Answers:
+        """The answers of a poll; it adds to the *ids* of changed nodes and instances."""
+        answers, found = poll.run(connection, since)
+        for known, new, changed in zip(ids, found, self._changed_rows, strict=True):
+            late = changed.take_late() - new
+            self._late += len(late)
+            known |= new | late
+        there, beside.node_ids = beside.node_ids, None
+        if there is not None:
+            ids[0].update(there ^ self._living)
+        return answers
 
     def _result(
         self,
@@ -207,7 +233,7 @@ class FleetReader:
         """The *changed* rows, or everything, and what else is among the *news* of the poll."""
         is_full = changed is None
         services, aggregates = None, None
-        if is_full or not news.isdisjoint(MEMBERS):
+        if is_full or MEMBERS in news:
             services = fleet_rows.living(connection)
         if services is not None or FLAGS in news:
             self._flagged = fleet_rows.flagged_hosts(connection)
@@ -218,6 +244,7 @@ class FleetReader:
         else:
             nodes, instances, metadata = changed
             self._read_at = now
+        late_rows, self._late = 0 if is_full else self._late, 0
         return FleetChanges(
             is_full,
             now,
@@ -228,6 +255,7 @@ class FleetReader:
             aggregates=aggregates,
             cell=self.cell,
             system_metadata=metadata,
+            late_rows=late_rows,
         )
 
     def _changed(
@@ -238,7 +266,9 @@ class FleetReader:
         The instances come first: a node that reports one is not read before it.
         """
         found: list[list[Any]] = []
-        for changed, ids in ((self._instances, instance_ids), (self._nodes, node_ids)):
+        for changed, ids in zip(
+            reversed(self._changed_rows), (instance_ids, node_ids), strict=True
+        ):
             found.append(fleet_rows.by_ids(connection, changed.columns, ids))
             missing = ids.difference(row.id for row in found[-1])
             if not all(map(changed.is_known_deleted, missing)):
@@ -250,8 +280,6 @@ class FleetReader:
         if not self._counters:
             for row in nodes:
                 (self._living.discard if row.deleted else self._living.add)(row.id)
-            if len(self._living) != self._answers["living"]:
-                return None
         # An instance may be newer than its host's timestamp says, and the host counts it already.
         homes = {(row.host, row.node) for row in instances if row.host and not row.deleted}
         homes.difference_update((row.host, row.hypervisor_hostname) for row in nodes)

@@ -77,6 +77,11 @@ class CaseFleet:
     def _in(self, cell: Cell | None, rows: Iterable[Any]) -> list[Any]:
         return [row for row in rows if self._cell_of_host.get(row.host) == cell]
 
+    def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
+        """Nothing: all is read by every read."""
+        del now
+        return ()
+
     def cell_health(self) -> Sequence[CellHealth]:
         """Nothing: rows in memory always answer."""
         return ()

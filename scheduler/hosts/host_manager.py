@@ -7,6 +7,7 @@ the next read confirms or corrects it.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import gc
 import threading
@@ -43,6 +44,9 @@ class Reader(Protocol):
 
     def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
         """Per cell the changes since the last read (*now*: naive UTC), or everything."""
+
+    def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
+        """Heartbeats since the last call, read in another thread than that of the reads."""
 
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic*."""
@@ -99,6 +103,10 @@ class HostManager:
         self._full_interval_seconds = conf.scheduler.full_refresh_interval_seconds
         self._max_age_seconds = conf.scheduler.max_state_age_seconds
         self.service_down_time_seconds = conf.service_down_time
+        fresh_seconds = conf.scheduler.state_fresh_seconds
+        if fresh_seconds is None:
+            fresh_seconds = int(conf.scheduler.claims == "placement")
+        self.state_fresh_seconds: int = fresh_seconds
 
     @staticmethod
     def option_of_filters(conf: Any) -> str:
@@ -134,6 +142,24 @@ class HostManager:
             self._shared(arrived_at)
         except _READ_ERRORS:
             self.require_state()
+
+    def is_read_since(self, arrived_at: float | None) -> bool:
+        """True when the state was read after a request arrived; see :meth:`refresh`."""
+        return self._shared.is_good_since(arrived_at)
+
+    def read_beside(self) -> None:
+        """Read what no request waits for, once the first read is done; called twice a second.
+
+        That is the state, too, where a request need not wait for its own read.  The lock is not
+        held while rows are on their way.
+        """
+        if self.state_fresh_seconds and self.read_at is not None:
+            with contextlib.suppress(errors.StateUnavailable):
+                self.refresh(time.monotonic() - self.state_fresh_seconds / 4)
+        several = self._reader.read_beside(_naive_utc(self.clock()))
+        with self.lock:
+            for changes in several:
+                self._updater.hear(changes)
 
     def refresh_everything(self) -> None:
         """The same with a full read, which repairs whatever the reads of changes missed."""

@@ -77,6 +77,10 @@ class SharedRun:
             self._begun_at = SOON
         self._run(mine)
 
+    def is_good_since(self, arrived_at: float | None) -> bool:
+        """True when a run that has finished began after *arrived_at*; never after None."""
+        return arrived_at is not None and self._good_since > arrived_at
+
     def wait(self) -> None:
         """Return when the run that is under way, if there is one, has ended."""
         with self._changed:

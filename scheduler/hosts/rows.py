@@ -197,10 +197,9 @@ class TableUpdater:
         self._nodes(changes, cell, cost, before - MISSED_AFTER_SECONDS)
         if changes.services is not None:
             self._services(changes.services, cell)
-        for record in changes.heartbeats:
-            if record.host in self.table.services:
-                self._service(record)
-        self._flags(changes.flagged, cell)  # these are newer than the heartbeats
+        self._flags(changes.flagged, cell)
+        self.hear(changes)
+        cost.repairs += changes.late_rows
         if changes.aggregates is not None:
             self.set_aggregates(changes.aggregates)
         self._instances(changes, cell, cost, before - MISSED_AFTER_SECONDS)
@@ -212,6 +211,15 @@ class TableUpdater:
             for host in sorted(missing - self._without_service):
                 LOG.warning("No compute service record found for host %s", host)
             self._without_service = missing
+
+    def hear(self, changes: FleetChanges) -> None:
+        """Take heartbeats; which hosts are disabled or forced down is known from newer reads."""
+        flagged = self._flagged.get((changes.cell or self._undivided).uuid, {})
+        for record in changes.heartbeats:
+            if record.host in self.table.services:
+                flags = dict(zip(_FLAGS, flagged.get(record.host, (False, False)), strict=True))
+                seen = last_seen(record, self._semantics)
+                self.table.set_service(_once(record.host), {**record._mapping, **flags}, seen)
 
     def set_aggregates(self, aggregates: Iterable[objects.Aggregate]) -> None:
         """Make *aggregates* all there are."""
@@ -276,7 +284,9 @@ class TableUpdater:
         seen = last_seen(record, self._semantics)
         self.table.set_service(_once(record.host), record._mapping, seen)
 
-    def _flags(self, flagged: dict[str, tuple[bool, bool]], cell: Cell) -> None:
+    def _flags(self, flagged: dict[str, tuple[bool, bool]] | None, cell: Cell) -> None:
+        if flagged is None:
+            return
         before, services = self._flagged.get(cell.uuid, {}), self.table.services
         for host in (before.keys() | flagged.keys()) & services.keys():
             service, flags = services[host], flagged.get(host, (False, False))

@@ -71,7 +71,7 @@ class Engine:
         self._conf = self._configured(0)
         self.databases = Databases.from_conf(self._conf)
         self._ending.callback(self.databases.dispose)
-        self.manager = build_manager(self._conf, self.databases, elapsed=self.clock)
+        self.manager = build_manager(self._conf, self.databases)
         self._take_clock()
         self._begin_store()
         rng = random.Random(plan.seed)

@@ -109,8 +109,7 @@ def a_manager(writers: Writers, overlap_seconds: float) -> tuple[HostManager, Fl
     reader = FleetReader(
         writers.database,
         datetime.timedelta(seconds=overlap_seconds),
-        clock=writers.clock,
-        heartbeat_seconds=0,
+        late_seconds=0,
     )
     # Full reads would repair what this is looking for.
     conf = a_conf()

@@ -87,7 +87,6 @@ class Writers:
             self.new_node,
             self.on(NODES, self.delete_node, nodes),
             self.on(NODES, self.undelete_node, ~nodes),
-            self.on(NODES, self.vanish_node),
             self.on(NODES, self.rename_node, nodes),
             self.new_service,
             self.on(SERVICES, self.delete_service, services),
@@ -100,6 +99,7 @@ class Writers:
         ]
         if counted:
             self.kinds += [
+                self.on(NODES, self.vanish_node),
                 self.on(INSTANCES, self.vanish_instance),
                 self.on(SERVICES, self.rename_service, services),
             ]
@@ -153,7 +153,7 @@ class Writers:
         """Carry *step* out in a transaction of its own, unless its rows are locked.
 
         What stamps a row *again* within one second is committed soon: for the rest there are full
-        reads (SETTLE_SECONDS in scheduler/db/fleet_poll.py).
+        reads.
         """
         if any(lock in each.locked for each in self.open for lock in locks):
             return

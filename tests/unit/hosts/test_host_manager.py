@@ -15,14 +15,22 @@ from oslo_db import exception as db_exception
 from scheduler import errors, objects
 from scheduler.db import compute_nodes, instances, services, tables
 from scheduler.db.fleet import FleetReader
-from scheduler.db.fleet_rows import EVERY_SECONDS, LATE_SECONDS
+from scheduler.db.fleet_beside import HEARTBEAT_SECONDS, LATE_SECONDS, LOOK_BACK
 from scheduler.hosts import host_manager
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.refresh import MISSED_AFTER_SECONDS
 from tests.builders import a_conf
-from tests.unit.hosts.reading import NODE, a_manager, a_reader, change, row_of, utc_now, value
-from tests.waiting import wait_until
+from tests.unit.hosts.reading import (
+    NODE,
+    a_manager,
+    a_reader,
+    candidates,
+    change,
+    row_of,
+    utc_now,
+    value,
+)
 
 HOUR = datetime.timedelta(hours=1)
 NODES = tables.compute_nodes
@@ -39,23 +47,18 @@ def test_a_row_emptied_by_its_host_keeps_its_numbers_and_its_reservations(manage
     assert value(manager, "h2", "free_ram_mb") == 7680
 
 
-@pytest.mark.parametrize("ahead_seconds", [EVERY_SECONDS, LATE_SECONDS])
+@pytest.mark.parametrize("ahead_seconds", [0, HEARTBEAT_SECONDS, LATE_SECONDS])
 def test_heartbeats_are_read_beside_the_requests_unless_they_are_late(
     manager, database, clock, ahead_seconds
 ):
     before = value(manager, "h2", "service_last_seen")
     beat = utc_now() + datetime.timedelta(seconds=10)
     change(database, services.heartbeat_many, [2], beat)
-
-    def is_seen():
-        manager.refresh()
-        return value(manager, "h2", "service_last_seen") > before
-
     clock.ahead_seconds = ahead_seconds
-    if ahead_seconds == LATE_SECONDS:
-        assert is_seen()
-    else:
-        wait_until(is_seen)
+    manager.refresh()
+    assert (value(manager, "h2", "service_last_seen") > before) is (ahead_seconds == LATE_SECONDS)
+    manager.read_beside()
+    assert (value(manager, "h2", "service_last_seen") > before) is (ahead_seconds > 0)
 
 
 def metadata_of(manager, host):
@@ -139,7 +142,7 @@ def test_one_statement_is_enough(at_rest):
     assert len([each for each in asked if each.startswith("SELECT")]) == 2
 
 
-@pytest.mark.parametrize("stamped_ago_seconds", [0, 30])
+@pytest.mark.parametrize("stamped_ago_seconds", [0, 2])
 def test_reports_with_the_same_timestamp_are_seen(at_rest, database, clock, stamped_ago_seconds):
     manager, _asked = at_rest
     when = datetime.datetime.fromtimestamp(int(clock() - stamped_ago_seconds), datetime.UTC)
@@ -154,7 +157,7 @@ def test_a_row_that_left_a_short_overlap_is_read_no_more(database, clock):
     def now():
         return datetime.datetime.fromtimestamp(int(clock()), datetime.UTC).replace(tzinfo=None)
 
-    reader = FleetReader(database, datetime.timedelta(seconds=1), clock=clock)
+    reader = FleetReader(database, datetime.timedelta(seconds=1))
     list(reader.read(now())[0].nodes)
     change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 100}, now())
     found = []
@@ -162,6 +165,83 @@ def test_a_row_that_left_a_short_overlap_is_read_no_more(database, clock):
         found.append([row.host for row in reader.read(now())[0].nodes])
         clock.ahead_seconds += 1
     assert found == [["h2"], *[[]] * 7]
+
+
+# --- what is read beside the requests ---------------------------------------------------------
+
+
+@pytest.fixture
+def of_nova(database, clock, at_rest):
+    """A manager of tables without counters, whose look back is due, and the costs of its reads."""
+    with database.write() as connection:
+        connection.execute(tables.change_counters.delete())
+    manager, costs = a_manager(database, clock), []
+    manager.refresh()
+    manager.read_listeners.append(costs.append)
+    clock.ahead_seconds += LOOK_BACK.total_seconds()
+    return manager, costs
+
+
+@pytest.mark.parametrize("ago_seconds", [0, 70, 110])
+def test_a_row_that_is_committed_late_is_found_by_a_look_back(
+    of_nova, database, clock, ago_seconds
+):
+    """The overlap is three seconds; the last look back was a minute ago."""
+    manager, costs = of_nova
+    when = datetime.datetime.fromtimestamp(int(clock() - ago_seconds), datetime.UTC)
+    change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 9}, when.replace(tzinfo=None))
+    for _second in range(3):
+        manager.refresh()
+        assert (value(manager, "h2", "free_ram_mb") == 9) is (not ago_seconds)
+        clock.ahead_seconds += 0.1
+    manager.read_beside()
+    manager.refresh()
+    assert value(manager, "h2", "free_ram_mb") == 9
+    assert sum(cost.repairs for cost in costs) == bool(ago_seconds)
+    assert not any(cost.full for cost in costs)
+    clock.ahead_seconds += LOOK_BACK.total_seconds()
+    manager.read_beside()
+    manager.refresh()
+    assert (costs[-1].rows, costs[-1].repairs) == (0, 0)
+
+
+def test_a_compute_node_that_vanished_without_a_trace_is_missed_by_a_look_back(of_nova, database):
+    manager, _costs = of_nova
+    with database.write() as connection:
+        connection.execute(sa.delete(NODES).where(NODES.c.host == "h2"))
+    manager.refresh()
+    assert candidates(manager) == ["h1", "h2", "h3"]
+    manager.read_beside()
+    manager.refresh()
+    assert candidates(manager) == ["h1", "h3"]
+
+
+def test_a_service_that_goes_without_its_host_is_seen_with_the_heartbeats(of_nova, database):
+    manager, _costs = of_nova
+    table = tables.services
+    with database.write() as connection:
+        connection.execute(sa.update(table).where(table.c.host == "h2").values(deleted=2))
+    manager.read_beside()
+    manager.refresh()
+    assert "h2" not in manager.table.services
+
+
+def test_heartbeats_change_no_flag_that_is_known_from_a_newer_read(manager, database, clock):
+    """A host is enabled between the reading of its heartbeat and the taking of it."""
+    change(database, services.change, "h2", "nova-compute", disabled=True)
+    manager.refresh()
+    clock.ahead_seconds = HEARTBEAT_SECONDS
+    read_beside = manager._reader.read_beside
+
+    def read_then_enable(now):
+        found = read_beside(now)
+        change(database, services.change, "h2", "nova-compute", disabled=False)
+        manager.refresh()
+        return found
+
+    manager._reader.read_beside = read_then_enable
+    manager.read_beside()
+    assert not manager.table.services["h2"]["disabled"]
 
 
 # --- what reads cost, and those that fail ----------------------------------------------------
