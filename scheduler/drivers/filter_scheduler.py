@@ -194,8 +194,18 @@ class FilterScheduler(Scheduler):
         return take
 
     def bring_state_up_to_date(self, arrived_at: float | None) -> None:
-        """Make sure that the state was read after *arrived_at* (monotonic clock)."""
-        self.host_manager.refresh(arrived_at)
+        """Make sure that the state was read after *arrived_at* (monotonic clock), or nearly so."""
+        if not (fresh_seconds := self.host_manager.state_fresh_seconds):
+            self.host_manager.refresh(arrived_at)
+            return
+        since = time.monotonic() if arrived_at is None else arrived_at
+        self.host_manager.refresh(since - fresh_seconds)
+        self.claims.read_new()
+
+    def _is_older_than(self, request: Request) -> bool:
+        """True when the state is too old to refuse *request*."""
+        manager = self.host_manager
+        return manager.state_fresh_seconds > 0 and not manager.is_read_since(request.arrived_at)
 
     # --- the loop ------------------------------------------------------------------------
 
@@ -204,9 +214,10 @@ class FilterScheduler(Scheduler):
 
         Raises NoValidHost, and ClaimConflict when others were faster MOST_DECISIONS times.
         """
-        pauses, reads_again = iter(PAUSES_SECONDS), self.claims.needs_regular_reads
+        pauses = iter(PAUSES_SECONDS)
         with self.claims.open(request) as claiming:
             self._timed(record, REFRESH, self.bring_state_up_to_date, request.arrived_at)
+            reads_again = self.claims.needs_regular_reads or self._is_older_than(request)
             while record.races_lost < MOST_DECISIONS:
                 try:
                     offered = self._timed(record, CLAIM, claiming.offered)
@@ -331,6 +342,11 @@ class CachingScheduler(FilterScheduler):
     """
 
     USES_ALLOCATION_CANDIDATES = False
+
+    def _is_older_than(self, request: Request) -> bool:
+        """Never: state of any age is what this driver is asked to decide on."""
+        del request
+        return False
 
     def run_periodic_tasks(self, context: Any) -> None:
         """Read the state of the hosts."""

@@ -1,0 +1,81 @@
+"""Requests that are decided on a state that was read shortly before they arrived."""
+
+from typing import Any
+
+import pytest
+
+from scheduler import errors
+from scheduler.evaluation.fleet import CaseFleet
+from scheduler.hosts.host_manager import HostManager
+from tests.builders import a_conf, a_request
+from tests.unit.drivers.scheduling import a_driver, select
+from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
+
+
+class World:
+    """A filter driver on one host, after its first request, and the reads since."""
+
+    def __init__(self, fresh_seconds: int) -> None:
+        self.driver = a_driver(a_fleet(4096), options={"state_fresh_seconds": fresh_seconds})
+        self.database = self.driver.host_manager._reader
+        self.ask(1)
+        self.reads: list[Any] = []
+        self.driver.host_manager.read_listeners.append(self.reads.append)
+
+    def ask(self, memory_mb: int, *uuids: str) -> list[str]:
+        try:
+            return select(self.driver, a_request(flavor={"memory_mb": memory_mb}), *uuids)
+        except errors.NoValidHost:
+            return []
+
+    def add_host(self, memory_mb: int) -> None:
+        node = a_node("h2", 2, memory_mb=memory_mb, free_ram_mb=memory_mb)
+        self.database.change({"compute_nodes": [node], "services": [a_service("h2")]})
+
+
+@pytest.mark.parametrize(
+    ("fresh_seconds", "memory_mb", "host", "reads"),
+    [(3600, 1, "h1", 0), (3600, 5000, "h2", 1), (0, 1, "h2", 1), (0, 5000, "h2", 1)],
+)
+def test_a_new_host_is_seen_at_once_by_a_request_that_needs_it(
+    fresh_seconds: int, memory_mb: int, host: str, reads: int
+) -> None:
+    world = World(fresh_seconds)
+    world.add_host(8192)
+    assert world.ask(memory_mb) == [host]
+    assert len(world.reads) == reads
+
+
+@pytest.mark.parametrize("fresh_seconds", [3600, 0])
+def test_a_refusal_is_final_after_one_read(fresh_seconds: int) -> None:
+    world = World(fresh_seconds)
+    assert world.ask(100_000) == []
+    assert len(world.reads) == 1
+
+
+def test_what_was_reserved_stays_subtracted_from_a_state_of_before() -> None:
+    world = World(3600)
+    assert [world.ask(3000, uuid) for uuid in UUIDS[:2]] == [["h1"], []]
+
+
+def test_the_state_is_read_beside_the_requests() -> None:
+    world = World(1)
+    world.driver.host_manager.state_fresh_seconds = 0
+    world.driver.host_manager.read_beside()
+    assert not world.reads
+    world.driver.host_manager.state_fresh_seconds = 1e-9
+    world.driver.host_manager.read_beside()
+    assert len(world.reads) == 1
+
+
+@pytest.mark.parametrize(
+    ("claims", "configured", "seconds"),
+    [("placement", None, 1), ("placement", 0, 0), ("none", None, 0), ("database", 5, 5)],
+)
+def test_where_placement_verifies_choices_the_state_may_be_a_second_old(
+    claims: str, configured: int | None, seconds: int
+) -> None:
+    conf = a_conf()
+    conf.set_override("claims", claims, group="scheduler")
+    conf.set_override("state_fresh_seconds", configured, group="scheduler")
+    assert HostManager(conf, CaseFleet(a_fleet(1))).state_fresh_seconds == seconds
