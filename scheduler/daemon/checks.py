@@ -37,7 +37,6 @@ from scheduler.filters.registry import load_filters
 from scheduler.pci.aliases import parse_aliases
 from scheduler.rpc import transport
 from scheduler.rpc.client import version_cap
-from scheduler.tracing import loading as tracing
 from scheduler.web import server
 from scheduler.weights.registry import load_weighers
 
@@ -280,7 +279,7 @@ AT_START: Final[tuple[Check, ...]] = (
     _tempdir,
     _buses,
     _caps,
-    _trying(Kind.OPTION, "[tracing]", lambda conf: tracing.load(conf, str(conf.prog))),
+    _trying(Kind.OPTION, transport.TRACING_OPTION, transport.load_span_exporter),
 )
 """Checked at the start of every program; the start itself finds what the other checks find."""
 CHECKS: Final[tuple[Check, ...]] = (

@@ -12,7 +12,6 @@ import random
 from collections.abc import Sequence
 from typing import Any, Final
 
-import oslo_messaging
 from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_messaging.transport import RPCTransport
@@ -43,7 +42,7 @@ from scheduler.introspection.endpoint import serve_introspection
 from scheduler.manager import SchedulerManager
 from scheduler.notifications.notifier import Notifications, Notifier
 from scheduler.rpc.client import ComputeClient
-from scheduler.rpc.context import ObjectSerializer, get_admin_context
+from scheduler.rpc.context import get_admin_context
 from scheduler.rpc.dispatcher import (
     BaseAPI,
     HavanaEndpoint,
@@ -52,6 +51,7 @@ from scheduler.rpc.dispatcher import (
 )
 from scheduler.rpc.server import Server
 from scheduler.rpc.transport import (
+    flush_spans,
     get_notification_transport,
     get_transport,
     is_in_process,
@@ -59,7 +59,6 @@ from scheduler.rpc.transport import (
 )
 from scheduler.status_page.live import LiveStatus
 from scheduler.status_page.page import StatusPage
-from scheduler.tracing import loading as tracing
 
 LOG = logging.getLogger(__name__)
 
@@ -142,6 +141,7 @@ class Service(Worker):
         ending.callback(databases.dispose)
         transport = get_transport(conf)
         ending.callback(transport.cleanup)
+        ending.callback(flush_spans, conf)
         notifications = self._notifications(ending)
         compute = ComputeClient(transport, conf.compute_topic)
         builds = direct_builds(conf, databases.main, compute, notifications.legacy)
@@ -225,27 +225,11 @@ class Service(Worker):
             BaseAPI(SERVICE),
         ]
         self._server = server = Server(
-            transport,
-            self._topic,
-            self._conf.host,
-            endpoints,
-            self._in_flight,
-            self._traced(manager, ending),
+            transport, self._topic, self._conf.host, endpoints, self._in_flight
         )
         server.start()  # waits for the broker for as long as it takes
         ending.callback(server.wait)
         ending.callback(server.stop)
-
-    def _traced(
-        self, manager: SchedulerManager, ending: contextlib.ExitStack
-    ) -> oslo_messaging.NoOpSerializer | None:
-        """Make spans of decoding and of decisions, if they are wanted: by this serializer."""
-        spans = tracing.load(self._conf, BINARY)
-        if spans is None:
-            return None
-        manager.recorder.listeners.append(spans.decided)
-        ending.callback(spans.flush)
-        return spans.serializer(ObjectSerializer())
 
     def _periodic_task(self, manager: SchedulerManager) -> RepeatingTask:
         driver = manager.driver

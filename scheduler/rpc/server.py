@@ -26,7 +26,7 @@ FAST, LIBRARY = "fast", "library"
 class Server(RPCServer):
     """A server for *topic* and for ``topic.host``, not started yet; it stops without a loss.
 
-    *in_flight* counts the requests that are worked on; *entities* decodes arguments.  What the
+    *in_flight* counts the requests that are worked on.  What the
     library receives is not the broker's any more, and is lost with the process.  So no more than
     ``executor_thread_pool_size`` are taken at a time.
 
@@ -41,13 +41,12 @@ class Server(RPCServer):
         host: str,
         endpoints: Sequence[Any],
         in_flight: InFlightRequests | None = None,
-        entities: oslo_messaging.NoOpSerializer | None = None,
     ) -> None:
         self._limits = MessageLimits.from_conf(bus.conf)
         self._deliveries = Deliveries(self._limits)
         dispatcher = Dispatcher(
             list(endpoints),
-            RequestContextSerializer(entities),
+            RequestContextSerializer(),
             in_flight=in_flight or InFlightRequests(),
             monitor=CallMonitor(self._deliveries),
         )

@@ -8,6 +8,7 @@ ConfigurationError, without passwords.
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
@@ -24,6 +25,13 @@ from scheduler.rpc import connection, library_options
 OPTION: Final = "[DEFAULT] transport_url"
 NOTIFICATION_OPTION: Final = "[oslo_messaging_notifications] transport_url"
 IN_PROCESS: Final = "fake"
+TRACING: Final = "oslo_messaging_tracing"
+TRACING_OPTION: Final = f"[{TRACING}] tracing_enabled"
+#: Module of the library's exporter, by ``otlp_protocol``; it does not import them itself.
+EXPORTERS: Final = {
+    "http/protobuf": "opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    "grpc": "opentelemetry.exporter.otlp.proto.grpc.trace_exporter",
+}
 #: Errors by which a broker refuses a login or virtual host: trying again is no use.
 REFUSALS: Final = (amqp.IrrecoverableConnectionError, amqp.IrrecoverableChannelError)
 
@@ -81,6 +89,29 @@ def complete(conf: cfg.ConfigOpts) -> None:
     with _translated(OPTION):
         _apply_default_url(conf)
     library_options.put_right(conf)
+
+
+def load_span_exporter(conf: cfg.ConfigOpts) -> None:
+    """Import what the library's spans need, if they are wanted; named after the program by default.
+
+    Releases of the library before 18 cannot trace.
+    """
+    if TRACING not in conf or not conf[TRACING].tracing_enabled:
+        return
+    conf.set_default("tracing_service_name", conf.prog, group=TRACING)
+    try:
+        importlib.import_module(EXPORTERS[conf[TRACING].otlp_protocol])
+    except ModuleNotFoundError as error:
+        reason = f"{error.name} is not installed; pip install 'nova-scheduler-standalone[tracing]'"
+        raise errors.ConfigurationError(option=TRACING_OPTION, reason=reason) from error
+
+
+def flush_spans(conf: cfg.ConfigOpts) -> None:
+    """Send the spans that the library keeps back for some seconds."""
+    if TRACING in conf and conf[TRACING].tracing_enabled:
+        provider = importlib.import_module("opentelemetry.trace").get_tracer_provider()
+        if hasattr(provider, "force_flush"):  # not the one from before the first span
+            provider.force_flush()
 
 
 def _get(factory: Callable[..., AnyTransport], conf: cfg.ConfigOpts, option: str) -> AnyTransport:

@@ -22,7 +22,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"idempotency"}),
     frozenset({"claims"}),
     frozenset({"drivers", "rpc"}),
-    frozenset({"broker", "notifications", "tracing"}),
+    frozenset({"broker", "notifications"}),
     frozenset({"builds"}),
     frozenset({"manager", "nova_compat"}),
     frozenset({"evaluation", "introspection", "metrics", "status_page"}),

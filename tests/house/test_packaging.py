@@ -45,16 +45,13 @@ TOOLS = {
 }
 #: Loaded by name: by pytest, SQLAlchemy, oslo.log, oslo.messaging or scheduler.concurrency.
 PLUGINS = {
-    *("eventlet", "opentelemetry-exporter-otlp-proto-http", "psycopg", "systemd-python"),
+    *("eventlet", "psycopg", "systemd-python"),
+    *("opentelemetry-api", "opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk"),
     *("pytest-randomly", "pytest-timeout", "pytest-xdist"),
 }
 
-#: Distributions that share one top-level package.
-SHARED = {
-    "opentelemetry": "opentelemetry-api",
-    "opentelemetry.proto": "opentelemetry-proto",
-    "opentelemetry.sdk": "opentelemetry-sdk",
-}
+#: The one that is imported of several distributions with one top-level package.
+SHARED = {"opentelemetry": "opentelemetry-proto"}
 
 #: Modules that only those have who installed an extra that the checks do without.
 ONLY_WITH_EXTRA = {
@@ -216,7 +213,7 @@ def imported_distributions(*folders: str) -> set[str]:
     for module in modules:
         top = module.split(".")[0]
         if top in SHARED:
-            found.add(SHARED.get(".".join(module.split(".")[:2]), SHARED[top]))
+            found.add(SHARED[top])
         elif top not in own:
             assert top in providers, f"{module} is not installed"
             found |= {canonicalize_name(name) for name in providers[top]}
@@ -225,7 +222,7 @@ def imported_distributions(*folders: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("folders", "extras"),
-    [(PACKAGES, ("tracing",)), (("tests", "benchmarks", "manual"), ("test", "fuzz"))],
+    [(PACKAGES, ()), (("tests", "benchmarks", "manual"), ("test", "fuzz"))],
     ids=["packages", "tests"],
 )
 def test_what_is_imported_is_declared(folders: tuple[str, ...], extras: tuple[str, ...]) -> None:

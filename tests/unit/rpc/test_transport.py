@@ -92,3 +92,33 @@ def test_bad_url_is_one_line_without_password(
     assert f"[{group}] transport_url" in text
     assert "secret" not in text
     assert "\n" not in text
+
+
+# --- spans -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tracing(conf):
+    """Options of the library, with spans wanted by a program."""
+    conf([], prog="nova-scheduler", default_config_files=[], default_config_dirs=[])
+    bus.load_span_exporter(conf)  # a release of the library that cannot trace
+    options = [cfg.BoolOpt("tracing_enabled"), cfg.StrOpt("tracing_service_name", default="x")]
+    conf.register_opts([*options, cfg.StrOpt("otlp_protocol")], group=bus.TRACING)
+    bus.load_span_exporter(conf)  # nothing is wanted
+    conf.set_override("tracing_enabled", True, group=bus.TRACING)
+    conf.set_override("otlp_protocol", "http/protobuf", group=bus.TRACING)
+    return conf
+
+
+def test_spans_without_an_exporter_name_what_is_missing(tracing):
+    tracing.set_override("otlp_protocol", "grpc", group=bus.TRACING)
+    with pytest.raises(errors.ConfigurationError, match=r"tracing_enabled.*grpc.*pip install"):
+        bus.load_span_exporter(tracing)
+
+
+@pytest.mark.parametrize("own", [None, "mine"])
+def test_spans_are_named_after_the_program(tracing, own):
+    if own:
+        tracing.set_override("tracing_service_name", own, group=bus.TRACING)
+    bus.load_span_exporter(tracing)
+    assert tracing[bus.TRACING].tracing_service_name == (own or "nova-scheduler")
