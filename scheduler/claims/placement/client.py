@@ -9,7 +9,7 @@ import itertools
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -36,12 +36,12 @@ CONSUMER_CONFLICT: Final = "consumer generation conflict"
 OK, NO_CONTENT, NOT_FOUND, BROKEN = 200, 204, 404, 500
 #: Limits of pauses: before a call is made again, and where a server asks for a later one.
 LONGEST_PAUSE_SECONDS, LONGEST_OBEYED_SECONDS = 2.0, 5.0
-#: A connection without a call for so long is closed: a server may have as many processes as
-#: connections, and one that closes them itself does so just when they are used.
-IDLE_SECONDS: Final = 1.0
+#: Age at which a connection is closed: a server may have as many processes as connections, and
+#: one that closes them itself does so just when they are used.
+KEPT_SECONDS: Final = 1.0
 #: Time of who names none.
 USUAL_SECONDS: Final = 30.0
-_NOAUTH = "noauth"
+_NOAUTH, _CLAIMING = "noauth", ("PUT", "POST")
 _TEXT_SHOWN = 300
 
 Allocations = dict[str, Any]
@@ -84,16 +84,15 @@ class Requester:
 
 
 class Connections(requests.adapters.HTTPAdapter):
-    """At most so many connections, which are closed when all of them are idle.
+    """At most so many connections, none of which is used for longer than a second.
 
     A call waits for one as long as it would for its answer.
     """
 
-    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, most: int) -> None:
         super().__init__(pool_maxsize=most)
         self._most, self._free = most, threading.Semaphore(most)
-        self._clock, self._lock = clock, threading.Lock()
-        self._calls, self._used_at = 0, clock()
+        self._is_timed, self._lock = False, threading.Lock()
 
     def send(self, *args: Any, **more: Any) -> requests.Response:
         """See the base class."""
@@ -102,16 +101,22 @@ class Connections(requests.adapters.HTTPAdapter):
             raise requests.ConnectionError(text % (more["timeout"], self._most))
         try:
             with self._lock:
-                if not self._calls and self._clock() - self._used_at > IDLE_SECONDS:
-                    self.poolmanager.clear()
-                self._calls += 1
+                was_timed, self._is_timed = self._is_timed, True
+            if not was_timed:
+                timer = threading.Timer(KEPT_SECONDS, self._renew)
+                timer.daemon = True
+                timer.start()
             response = super().send(*args, **more)
             _all_of_it = response.content  # until then the connection is in use
             return response
         finally:
-            with self._lock:
-                self._calls, self._used_at = self._calls - 1, self._clock()
             self._free.release()
+
+    def _renew(self) -> None:
+        """Begin with new connections: the old ones are closed when nobody uses them."""
+        with self._lock:
+            self._is_timed = False
+            self.init_poolmanager(1, self._most)
 
 
 def pause_before(attempt: int) -> float:
@@ -223,6 +228,20 @@ class PlacementClient:
         LOG.error("Failed to claim resources for %s: out of retries", consumer)
         return None
 
+    def claim_together(
+        self, requester: Requester, requests: Mapping[str, dict[str, Any]]
+    ) -> bool | None:
+        """Claim *requests* of consumers that have nothing, all or none.
+
+        Returns False if nothing was claimed, and None if nobody knows.
+        """
+        body = {each: _claim_of(requester, requests[each], {}, {}) for each in requests}
+        try:
+            response = self._call("POST", "/allocations", VERSION, requester, json=body)
+        except Unavailable:
+            return None
+        return bool(response.status_code == NO_CONTENT)
+
     def _is_made(
         self,
         requester: Requester,
@@ -273,14 +292,7 @@ class PlacementClient:
         kept: Any,
     ) -> Any:
         """Try to give *consumer* what *request* says and what is *kept*; returns the response."""
-        body = {
-            "allocations": _amounts(request["allocations"]) | _amounts(kept),
-            "project_id": requester.project_id,
-            "user_id": requester.user_id,
-            "consumer_generation": before.get("consumer_generation"),
-        }
-        if "mappings" in request:
-            body["mappings"] = request["mappings"]
+        body = _claim_of(requester, request, before, kept)
         return self._call("PUT", f"/allocations/{consumer}", VERSION, requester, json=body)
 
     def _read(self, path: str, version: str, requester: Requester) -> dict[str, Any]:
@@ -328,7 +340,7 @@ class PlacementClient:
                 problem, asked = _error_text(response), response.headers.get("Retry-After", "")
                 if asked.isdecimal():
                     pause = min(int(asked), LONGEST_OBEYED_SECONDS)
-            if method == "PUT":
+            if method in _CLAIMING:
                 raise Unavailable(problem)
             self.pause(min(pause, left))
         raise Unavailable(f"no answer in time: {problem}")
@@ -366,6 +378,20 @@ def _first_error(response: Any) -> tuple[str, str]:
         return str(first.get("code", "")), str(first.get("detail", ""))
     except (ValueError, LookupError, TypeError, AttributeError):
         return "", ""
+
+
+def _claim_of(
+    requester: Requester, request: dict[str, Any], before: Allocations, kept: Any
+) -> dict[str, Any]:
+    """The body of a claim on what *request* says and what is *kept*."""
+    mappings = {"mappings": request["mappings"]} if "mappings" in request else {}
+    return {
+        "allocations": _amounts(request["allocations"]) | _amounts(kept),
+        "project_id": requester.project_id,
+        "user_id": requester.user_id,
+        "consumer_generation": before.get("consumer_generation"),
+        **mappings,
+    }
 
 
 def _amounts(allocations: Any) -> dict[str, dict[str, Any]]:

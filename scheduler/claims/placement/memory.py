@@ -28,6 +28,8 @@ LOOK_SECONDS: Final = 10.0
 MOST_QUERIES: Final = 256
 #: So many questions are asked without a thought about their price.
 FEW_QUESTIONS: Final = 5
+#: Share of the list's price that questions in vain may cost.
+IN_VAIN: Final = 0.1
 #: Seconds that a question and the list take until they were measured: 1,000 nodes.
 QUESTION_SECONDS, LIST_SECONDS = 0.02, 0.3
 #: Weight of the latest measurement; and what a price falls by where it is not paid.
@@ -111,6 +113,10 @@ class Memory:
             return False
         self._question_seconds *= _FALL
         return True
+
+    def gives_up(self, refusals: int) -> bool:
+        """True when so many questions in vain cost too much beside the list."""
+        return refusals * self._question_seconds > IN_VAIN * self._list_seconds
 
     # --- providers, looked up beside the requests ----------------------------------------
 

@@ -16,8 +16,8 @@ from scheduler.claims.placement.memory import Memory
 
 LOG = logging.getLogger(__name__)
 
-#: Most queries for the fleet's candidates when others took all that Placement had offered.
-QUERIES: Final = 3
+#: Most queries for the fleet's candidates when others took what Placement had offered.
+QUERIES: Final = 10
 CHOSEN: Final = "chosen"
 _NOTHING: Final = (
     "Got no allocation candidates from the Placement API. This could be due to insufficient "
@@ -59,7 +59,7 @@ class Offers:
         self.known: Candidates = {}
         #: Number of instances of the request that a node takes, where a claim was refused.
         self.room: dict[str, int] = {}
-        self._stage = _Stage.CHOSEN if self.asks else _Stage.LISTED
+        self._stage, self._asks_nodes = _Stage.CHOSEN, True
         self._queries_left, self._most_refused = QUERIES, options.placement_refusals
         self._wishes: list[Wish] = []
         #: The query by which answers are remembered.
@@ -68,6 +68,7 @@ class Offers:
         self._built: set[str] = set()
         #: Nodes that Placement refused when it was asked about them, which take none.
         self._refused: dict[str, int] = {}
+        self._refused_before = 0
         self._is_listed = self._is_all = self._passes_over = False
 
     @property
@@ -82,11 +83,15 @@ class Offers:
                 fleet = fleet_of(host_manager, self._spec)
             self._wishes = self._query.wishes(self._spec, fleet)
             self._key = self._wishes[0].for_fleet()
+            nodes_tell = all(each.for_node("any", self._memory.shared) for each in self._wishes)
+            if not (self.asks and nodes_tell):
+                self._stage, self._asks_nodes = _Stage.LISTED, False
         if self._stage is _Stage.LISTED:
             self._list()
-            return Offered({node: self.room.get(node) for node in self.known})
         room: dict[str, int | None] = {**self._refused, **self.room}
-        if self._stage is _Stage.REST:
+        if self._stage is _Stage.LISTED and not self._asks_others:
+            return Offered({node: room.get(node) for node in self.known})
+        if self._stage is not _Stage.CHOSEN:
             return Offered(room, others=True)
         nodes, refused = self._memory.passed_over(self._key)
         room = {**dict.fromkeys(refused, 0), **room}
@@ -94,6 +99,15 @@ class Offers:
         if nodes is None:
             return Offered(room, others=True)
         return Offered({node: room.get(node) for node in nodes})
+
+    @property
+    def _asks_others(self) -> bool:
+        """True when a list that had no place for more does not keep from better hosts.
+
+        After some refusals, the best of those on the list will do.
+        """
+        is_full = self._asks_nodes and not self._is_all
+        return is_full and len(self._refused) < self._refused_before + self._most_refused
 
     def _list(self) -> None:
         """Fetch the candidates of the fleet, unless they are there; raises NoValidHost."""
@@ -103,6 +117,8 @@ class Offers:
             found, self._is_all = self._query.listed(self._wishes, self._requester)
             self._memory.fetched(time.monotonic() - began)
             self.known, self._is_listed = found, True
+            self._refused = {node: 0 for node in self._refused if node not in found}
+            self._refused_before = len(self._refused)
             self._built.clear()
             if self._is_all:
                 self._memory.note_list(self._key, frozenset(found))
@@ -119,10 +135,10 @@ class Offers:
             self._turn_to_list()
             return True
         if self._stage is _Stage.LISTED and self._is_listed:
-            if self.room and self._queries_left:
+            if 0 in self.room.values() and self._queries_left:
                 self._turn_to_list()
                 return True
-            if self.asks and not self._is_all:
+            if self._asks_nodes and not self._is_all:
                 self._stage = _Stage.REST
                 return True
         return False
@@ -155,7 +171,8 @@ class Offers:
             self._ask_about(node)
         if len(self._refused) == refused:
             return True
-        if is_first and len(self._refused) >= self._most_refused:
+        refused = len(self._refused)
+        if is_first and (refused >= self._most_refused or self._memory.gives_up(refused)):
             self._turn_to_list()
         return False
 

@@ -331,3 +331,34 @@ def test_the_chosen_host_is_asked_about(answers, hosts, calls):
         hosts if asked.record.claim == "booked" else [],
         calls,
     )
+
+
+ALL, FIRST, SECOND_CLAIM = "POST s", "PUT 1", "PUT 2"
+
+
+@pytest.mark.parametrize(
+    ("answers", "hosts", "calls"),
+    [
+        pytest.param([DONE], ["h1", "h2"], [ALL], id="all at once"),
+        pytest.param([REFUSED, DONE, DONE], ["h1", "h2"], [ALL, FIRST, SECOND_CLAIM], id="again"),
+        pytest.param(
+            [CHANGED, CHANGED, ON_H2, ON_H2, ON_H1],
+            ["h2", "h1"],
+            [ALL, FIRST, READ, READ, "GET 2"],
+            id="answered before",
+        ),
+        pytest.param(
+            [None, ON_H1, DONE, ON_H2, DONE],
+            ["h1", "h2"],
+            [ALL, READ, FIRST, "GET 2", SECOND_CLAIM],
+            id="nobody knows",
+        ),
+        pytest.param(
+            [None, GONE, DONE, DONE], None, [ALL, READ, "DELETE 2", AGAIN], id="nobody knows at all"
+        ),
+    ],
+)
+def test_several_servers_are_claimed_for_in_one_call(answers, hosts, calls):
+    asked = Asked([*LOOK, H1, H2, *answers], PAIR, query="chosen")
+    assert (asked.hosts, asked.calls[5:]) == (hosts, calls)
+    assert asked.reserved == (hosts if asked.record.claim == "booked" else [])

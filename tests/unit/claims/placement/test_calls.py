@@ -16,7 +16,7 @@ from scheduler.claims.placement.backend import PlacementClaims
 from scheduler.claims.placement.candidates import CandidateQuery
 from scheduler.claims.placement.client import (
     ATTEMPTS,
-    IDLE_SECONDS,
+    KEPT_SECONDS,
     LONGEST_PAUSE_SECONDS,
     Connections,
     PlacementClient,
@@ -263,25 +263,29 @@ class Lasting(QuietHandler):
         self.send_response(204)
         self.end_headers()
 
+    def finish(self):
+        super().finish()
+        self.server.owner.closed.append(self.client_address[1])
+
 
 @contextlib.contextmanager
 def lasting_connections(most):
     with LoopbackServer(Lasting) as server, requests.Session() as http:
-        server.ports, server.may_answer = [], threading.Event()
-        server.now, url = 0.0, f"http://127.0.0.1:{server.port}"
-        http.mount("http://", Connections(most, lambda: server.now))
+        server.ports, server.closed, server.may_answer = [], [], threading.Event()
+        url = f"http://127.0.0.1:{server.port}"
+        http.mount("http://", Connections(most))
         yield server, lambda timeout=30: http.get(url, timeout=timeout).status_code
         server.may_answer.set()
 
 
-@pytest.mark.parametrize(("seconds", "connections"), [(IDLE_SECONDS, 1), (IDLE_SECONDS + 1, 2)])
-def test_an_idle_connection_is_closed(seconds, connections):
+def test_a_connection_is_closed_after_a_second():
     with lasting_connections(2) as (server, call):
         server.may_answer.set()
+        assert [call(), call()] == [204, 204]
+        wait_until(lambda: server.closed, 10 * KEPT_SECONDS, "the connection is closed")
         assert call() == 204
-        server.now += seconds
-        assert call() == 204
-    assert len(set(server.ports)) == connections
+    first, second, third = server.ports
+    assert first == second == server.closed[0] != third
 
 
 def test_there_are_no_more_connections_than_allowed_and_no_wait_is_endless():
