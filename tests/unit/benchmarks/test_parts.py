@@ -44,18 +44,17 @@ def test_percentiles(share: float, expected: float) -> None:
 
 def test_metrics_of_a_round() -> None:
     metrics = Sample([0.001, 0.003], elapsed=0.5, count=10, more={"changed_rows": 3.0}).metrics()
-
-    assert metrics["rate"] == 20
-    assert metrics["mean_ms"] == pytest.approx(2)
-    assert (metrics["p50_ms"], metrics["p99_ms"]) == (1, 3)
-    assert metrics["changed_rows"] == 3
+    assert metrics.pop("mean_ms") == pytest.approx(2)
+    expected = {"rate": 20, "p50_ms": 1, "p99_ms": 3, "changed_rows": 3}
+    assert expected.items() <= metrics.items()
 
 
 def test_settings_of_a_subject_replace_the_common_ones() -> None:
-    subjects = workload.parse("w", content()).subjects
-
-    assert subjects["a"]["fleet"] == {"hosts": 20, "mix": "plain"}
-    assert subjects["b"]["fleet"] == {"hosts": 10, "mix": "plain"}
+    parsed = workload.parse("w", content())
+    fleets = [each["fleet"] for each in parsed.subjects.values()]
+    assert fleets == [{"hosts": hosts, "mix": "plain"} for hosts in (20, 10)]
+    some = parsed.only(["b"])
+    assert (list(some.subjects), some.rows) == (["b"], ())
 
 
 @pytest.mark.parametrize(
@@ -75,22 +74,12 @@ def test_a_mistake_is_named(changes: dict[str, Any], complaint: str) -> None:
         workload.parse("w", content(**changes))
 
 
-def test_an_unknown_workload_is_named_with_those_that_exist() -> None:
+def test_what_does_not_exist_is_named() -> None:
     with pytest.raises(workload.WorkloadError, match="there are: .*decision"):
         workload.load("no-such")
-
-
-def test_an_unknown_kind_of_subject_is_refused() -> None:
     wrong = workload.parse("w", content(common={"run": "no-such"}))
     with pytest.raises(workload.WorkloadError, match="no-such"):
         runner.run(wrong)
-
-
-def test_only_some_subjects() -> None:
-    some = workload.parse("w", content()).only(["b"])
-
-    assert list(some.subjects) == ["b"]
-    assert some.rows == ()
 
 
 @pytest.mark.parametrize(
@@ -99,7 +88,6 @@ def test_only_some_subjects() -> None:
 def test_a_row_says_how_much_is_missed(value: float, verdict: str) -> None:
     row = {"what": "x", "value": value, "unit": "×", "at_least": 2, "at_most": None}
     table = report.table([{"rows": [{**row, "met": value >= 2}]}])
-
     assert table.splitlines()[-1].endswith(verdict)
     assert "≥ 2 ×" in table
 
@@ -107,7 +95,6 @@ def test_a_row_says_how_much_is_missed(value: float, verdict: str) -> None:
 def test_answers_that_differ_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = workload.load("decision").at_tiny_size().only(["at_10000", "rows"])
     monkeypatch.setattr(row_by_row, "decide", lambda hosts, *_rest: None)
-
     with pytest.raises(runner.AnswersDiffer):
         runner.run(tiny)
 
@@ -116,6 +103,5 @@ def test_a_fleet_is_the_same_every_time() -> None:
     plan = FleetPlan(hosts=30, mix="realistic", instances_per_host=1)
     first = rows(plan)
     rows.cache_clear()
-
     assert rows(plan) == first
     assert len({node["stats"] for node in first["compute_nodes"]}) == 30

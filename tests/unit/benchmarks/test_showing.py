@@ -36,7 +36,6 @@ def test_the_newest_result_of_a_workload_is_kept(tmp_path: Path) -> None:
     report.merge(a_result("b"), ["a", "b"], path)
     report.merge(a_result("a"), ["a", "b"], path)
     kept = report.merge(a_result("b", took_seconds=7.0), ["a", "b"], path)
-
     assert list(kept) == ["a", "b"]
     assert report.load(path)["b"]["took_seconds"] == 7.0
 
@@ -51,7 +50,6 @@ def test_only_what_is_between_the_markers_is_written(tmp_path: Path) -> None:
     for _twice in range(2):
         report.write_page(path, [a_result("a"), a_result("without-markers")])
     text = path.read_text(encoding="utf-8")
-
     assert "old" not in text
     assert text.count("| a row | ≥ 1 × | 2 × | met |") == 2
     assert text.count("| one | 10 | 1 | 2 | 3 |") == 1

@@ -17,7 +17,6 @@ def needs_more(name: str) -> bool:
 @pytest.mark.parametrize("name", [name for name in workload.names() if not needs_more(name)])
 def test_a_workload_runs(name: str) -> None:
     result = runner.run(workload.load(name).at_tiny_size())
-
     assert {row["what"] for row in result["rows"] if not math.isfinite(row["value"])} == set()
     assert result["leaks"]["processes"] == 0
     assert result["leaks"]["fds"] <= 0  # what earlier tests have left may go meanwhile
@@ -26,6 +25,5 @@ def test_a_workload_runs(name: str) -> None:
 @pytest.mark.parametrize("name", workload.names())
 def test_a_workload_is_well_formed(name: str) -> None:
     loaded = workload.load(name)
-
     assert loaded.rows
     assert loaded.tiny, "a test needs a size of its own"

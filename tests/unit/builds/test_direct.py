@@ -1,4 +1,4 @@
-"""Attempts as Havana counted them, and one decision per server of an old request."""
+"""Attempts as Havana counted them, and the servers and groups that an old request names."""
 
 from typing import Any
 
@@ -15,47 +15,6 @@ from scheduler.builds.direct import (
 from scheduler.builds.rows import InstanceRows
 from scheduler.db import instances, tables
 from scheduler.drivers import Scheduler
-from tests.unit.rpc.fakes import a_selection
-
-UUIDS = [f"00000000-0000-4000-a000-00000000000{number}" for number in range(3)]
-FLAVOR = {"id": 1, "name": "m1.tiny", "memory_mb": 512, "vcpus": 1, "root_gb": 1,
-          "ephemeral_gb": 0, "flavorid": "1", "swap": 0, "extra_specs": {}}  # fmt: skip
-REQUEST_SPEC = {
-    "image": {},
-    "instance_type": FLAVOR,
-    "instance_properties": {"uuid": UUIDS[0], "project_id": "p"},
-    "num_instances": 3,
-}
-
-
-class Driver:
-    """Gives its hosts, one after the other, until there are none left."""
-
-    def __init__(self, *hosts: str) -> None:
-        self.hosts = list(hosts)
-        self.specs: list[Any] = []
-
-    def select_destinations(self, context: Any, spec: Any, uuids: list[str]) -> Any:
-        assert uuids == [spec.instance_uuid]
-        assert spec.num_instances == 1
-        self.specs.append(spec)
-        if not self.hosts:
-            raise errors.NoValidHost(reason="")
-        return [[a_selection(self.hosts.pop(0))]]
-
-
-def hosts(driver: Driver, uuids: list[str]) -> list[str]:
-    builds = DirectBuilds(None, None, None, 3)  # type: ignore[arg-type]
-    return builds.select_hosts(driver, None, {**REQUEST_SPEC, "instance_uuids": uuids}, {})
-
-
-def test_as_many_as_there_are() -> None:
-    driver = Driver("h1", "h2")
-    assert hosts(driver, UUIDS) == ["h1", "h2"]
-    assert [spec.instance_uuid for spec in driver.specs] == UUIDS
-    assert {spec.instance_group for spec in driver.specs} == {None}
-    with pytest.raises(errors.NoValidHost):
-        hosts(driver, UUIDS)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +30,6 @@ def test_requests_that_name_no_servers(spec: Any) -> None:
     with pytest.raises(errors.InvalidRequest, match="request_spec"):
         instance_uuids(spec)
 
-
-# --- attempts ---------------------------------------------------------------------------------
 
 TRIED = [["h1", "n1"]]
 
@@ -91,12 +48,6 @@ TRIED = [["h1", "n1"]]
 def test_counting(properties: dict[str, Any], most: int, retry: dict[str, Any] | None) -> None:
     count_attempt(properties, ["uuid"], most)
     assert properties.get("retry") == retry
-
-
-def test_one_too_many() -> None:
-    properties = {"retry": {"num_attempts": 3, "hosts": TRIED}}
-    with pytest.raises(errors.NoValidHost, match="attempts 3 for instance u"):
-        count_attempt(properties, ["u"], 3)
 
 
 @pytest.mark.parametrize(
