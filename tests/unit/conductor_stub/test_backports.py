@@ -32,9 +32,9 @@ def test_the_recorded_request_is_served():
     assert answer["nova_object.data"]["instance_uuid"] == builders.UUIDS[0]
 
 
-@pytest.mark.parametrize("name", sorted(HISTORY))
-def test_the_history_ends_with_our_version(name):
-    assert HISTORY[name].split()[-1].split("@")[0] == getattr(objects, name).VERSION
+def test_the_history_ends_with_our_versions():
+    newest = {name: history.split()[-1].split("@")[0] for name, history in HISTORY.items()}
+    assert newest == {name: getattr(objects, name).VERSION for name in HISTORY}
 
 
 def test_a_release_gets_what_it_read():

@@ -54,18 +54,6 @@ def test_selections_keep_their_alternates(database):
 
 
 @pytest.mark.parametrize(
-    ("reply", "limits"),
-    [(OLD_REPLY, OLD_REPLY["limits"]), ({**OLD_REPLY, "nodename": None, "limits": None}, {})],
-)
-def test_a_capped_scheduler_names_one_host_each(database, reply, limits):
-    scheduler = Scheduler([reply], capped=True)
-    ((only,),) = hosts_for(database, scheduler)
-    assert scheduler.sent == [(builders.UUIDS[:1], False, False)]
-    assert (only.host, only.node, only.limits) == ("a", reply["nodename"], limits)
-    assert only.selection is None
-
-
-@pytest.mark.parametrize(
     ("capped", "timeouts", "max_attempts", "calls", "answered"),
     [
         pytest.param(True, 2, 3, 3, True, id="answered at the last attempt"),
@@ -77,8 +65,9 @@ def test_a_capped_scheduler_names_one_host_each(database, reply, limits):
 def test_only_the_old_call_is_repeated(database, capped, timeouts, max_attempts, calls, answered):
     scheduler = Scheduler([OLD_REPLY], capped, timeouts)
     with nullcontext() if answered else pytest.raises(messaging.MessagingTimeout):
-        hosts_for(database, scheduler, scheduler__max_attempts=max_attempts)
-    assert len(scheduler.sent) == calls
+        ((only,),) = hosts_for(database, scheduler, scheduler__max_attempts=max_attempts)
+        assert (only.host, only.node, only.limits) == ("a", "n", OLD_REPLY["limits"])
+    assert scheduler.sent == [(builders.UUIDS[:1], not capped, not capped)] * calls
 
 
 @pytest.mark.parametrize(

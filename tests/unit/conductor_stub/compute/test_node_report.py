@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -104,12 +105,10 @@ def test_the_cells_read_back():
 )
 def test_the_schedulers_limits_of_cells_hold(limits, fits):
     node = a_node(OTHER_CELL)
-    present = moved_in(node, *(an_instance(cells=guest(want({0}))) for _ in range(4)))
-    if fits:
-        assert node.place(present, an_instance(cells=guest(want({0}))), limits).topology
-    else:
-        with pytest.raises(errors.ComputeResourcesUnavailable):
-            node.place(present, an_instance(cells=guest(want({0}))), limits)
+    *present, newcomer = (an_instance(cells=guest(want({0}))) for _ in range(5))
+    present = moved_in(node, *present)
+    with nullcontext() if fits else pytest.raises(errors.ComputeResourcesUnavailable):
+        assert node.place(present, newcomer, limits).topology
 
 
 def test_a_report_does_not_fail_when_a_profile_shrank(caplog):
@@ -145,12 +144,9 @@ def test_what_a_host_keeps_for_itself_counts_as_used():
 )
 def test_only_what_has_a_limit_is_checked(limits, refusal):
     present = [an_instance(vcpus=4, memory_mb=512, root_gb=50)]
-    node = a_node(reserved_host_memory_mb=512)
-    if refusal is None:
-        node.place(present, an_instance(), limits)
-        return
-    with pytest.raises(errors.ComputeResourcesUnavailable, match=refusal):
-        node.place(present, an_instance(), limits)
+    refused = pytest.raises(errors.ComputeResourcesUnavailable, match=refusal)
+    with refused if refusal else nullcontext():
+        a_node(reserved_host_memory_mb=512).place(present, an_instance(), limits)
 
 
 def test_stats_count_instances_as_text_but_not_a_faked_counter():

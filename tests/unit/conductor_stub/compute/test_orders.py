@@ -65,12 +65,6 @@ def test_a_failed_build_goes_back_to_the_conductor_with_all_that_came(fleet, hos
     assert f"Build of instance {instance.uuid} was re-scheduled: " in retry["exc"][-1]
 
 
-def test_newtons_orders_go_back_without_a_host_list(fleet):
-    instance = an_instance(fleet.database)
-    fleet.order(fleet.make(fail_rate=1.0), instance, request_spec={"image": {}})
-    assert not {"host_lists", "request_spec"} & fleet.ends.orders[instance.uuid].keys()
-
-
 def test_the_seed_decides_which_builds_fail(fleet):
     def outcomes() -> list[str]:
         hosts = fleet.make(fail_rate=0.5)
