@@ -7,9 +7,12 @@ process id of each, then its exit status.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import importlib
 import json
+import logging
 import os
 import pkgutil
 import runpy
@@ -34,6 +37,8 @@ _MODULES: Final = (
     *("pymysql", "psycopg", "cliff.formatters.json_format", "cliff.formatters.table"),
 )
 _READ_BYTES: Final = 65536
+#: In a forked program: its exit status, by its process id.
+_ends: dict[int, int] = {}
 
 
 class Forked:
@@ -155,14 +160,26 @@ def _become(asked: Mapping[str, Any]) -> int:
     return 0
 
 
+def _end() -> None:
+    """End a program here: taking all modules apart would take longer than most programs run."""
+    status = _ends.get(os.getpid())
+    if status is not None:  # else it is a child of a program, with a status of its own
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
 def main(backend: str) -> int:
     """Fork whatever is asked for, until nobody can ask any more; returns in those forked, too."""
+    atexit.register(_end)  # the first, so that it runs last
     concurrency.activate(backend)
     for package in map(importlib.import_module, _PACKAGES):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(found.name)
     for each in _MODULES:
         importlib.import_module(each)
+    gc.freeze()  # nothing of all that is to be looked at, and so copied, in each program
     signal.signal(signal.SIGCHLD, _reap)
     begun = b""
     while read := os.read(0, _READ_BYTES):
@@ -171,7 +188,7 @@ def main(backend: str) -> int:
             # A process id is told before the end of the process.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
             if not (pid := os.fork()):
-                return _become(json.loads(line))
+                return _ends.setdefault(os.getpid(), _become(json.loads(line)))
             _tell([pid])
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
     return 0
