@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import inspect
@@ -26,9 +27,15 @@ def import_path(path: str) -> Any:
         raise ImportError(f"Class {name} cannot be found in module {module_name}") from error
 
 
+@functools.cache
+def installed() -> Any:
+    """All entry points there are; reading those of 150 distributions takes 30 ms."""
+    return importlib.metadata.entry_points()
+
+
 def entry_point_names(namespace: str) -> set[str]:
     """The names of all entry points of *namespace*."""
-    return set(importlib.metadata.entry_points(group=namespace).names)
+    return set(installed().select(group=namespace).names)
 
 
 def entry_point(namespace: str, name: str) -> Any:
@@ -36,7 +43,7 @@ def entry_point(namespace: str, name: str) -> Any:
 
     Whatever its import raises is raised.
     """
-    for entry in importlib.metadata.entry_points(group=namespace, name=name):
+    for entry in installed().select(group=namespace, name=name):
         return entry.load()
     return None
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.metadata
 import pathlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +17,7 @@ from typing import Any, Final
 
 from oslo_config import cfg
 
-from scheduler import errors
+from scheduler import errors, plugins
 
 Name = tuple[str, str]
 """Group and name of an option."""
@@ -203,7 +202,7 @@ def _listed(namespace: str) -> Mapping[Name, cfg.Opt]:
     """The options that this project or a library lists for the sample configuration."""
     return {
         (DEFAULT if group is None else getattr(group, "name", str(group)), each.dest): each
-        for entry in importlib.metadata.entry_points(group="oslo.config.opts", name=namespace)
+        for entry in plugins.installed().select(group="oslo.config.opts", name=namespace)
         for group, several in entry.load()()
         for each in several
     }

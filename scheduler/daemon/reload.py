@@ -19,7 +19,7 @@ from typing import Any, Final
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from scheduler import errors
+from scheduler import errors, plugins
 from scheduler.conf import check, rereading, startup
 from scheduler.conf.names import Name
 from scheduler.conf.rereading import Change
@@ -93,6 +93,7 @@ class Reloading:
         self.conf = change.conf
 
     def _read(self) -> Change:
+        plugins.installed.cache_clear()  # a plug-in may have been installed meanwhile
         fresh = startup.read_again(self._source)
         transport.complete(fresh)
         check.read_all(fresh)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-from scheduler import errors
+from scheduler import errors, plugins
 from scheduler.drivers import loading
 from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.registry import load_filters
@@ -77,7 +77,9 @@ def acme(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-scheduling\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(ENTRY_POINTS)
     monkeypatch.syspath_prepend(tmp_path)
+    plugins.installed.cache_clear()
     yield
+    plugins.installed.cache_clear()
     sys.modules.pop("acme_scheduling", None)
 
 
