@@ -36,7 +36,7 @@ from scheduler.drivers.selections import selection_of, selections_of
 from scheduler.engine.decision import decide
 from scheduler.engine.evaluation import FilterChain, Policy
 from scheduler.engine.record import CLAIM, REFRESH, DecisionRecord
-from scheduler.explain.refusal import note_closest, note_refusal
+from scheduler.explain.refusal import note_refusal
 from scheduler.filters.registry import load_filters
 from scheduler.hosts.candidates import Scope, rows_of_nodes
 from scheduler.hosts.host_state import Fitting
@@ -305,7 +305,6 @@ class FilterScheduler(Scheduler):
             )
             selections = selections_of(placement, settings.zone_if_none)
             record.note_chosen(selections)
-            record.find_closest = functools.partial(note_closest, record, manager)
             return Decided(selections, placement.reservations)
 
     # --- answers -------------------------------------------------------------------------

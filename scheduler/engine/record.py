@@ -7,7 +7,7 @@ filter, the counts per (filter, reason) and the hosts left always add up to the 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -165,10 +165,6 @@ class DecisionRecord:
     refusal: Any = None
     #: Reasons why hosts were removed before any filter, where that left none.
     before_filters: list[Any] = field(default_factory=list)
-    #: Per reason of a decision that succeeded the closest host removed (``explain.refusal``).
-    closest: list[Any] = field(default_factory=list)
-    #: Finds ``closest``; None where that is done or not wanted.  Raises nothing.
-    find_closest: Callable[[], None] | None = None
     #: Verdict on every host; None if that was not wanted, or had to make room.
     verdicts: Verdicts | None = None
     #: The hosts that the chance driver drew from; one may be among them more than once.
@@ -187,12 +183,6 @@ class DecisionRecord:
     def never_evaluated(self) -> dict[str, int]:
         """Hosts that no filter was asked about, per cause."""
         return {**self.not_considered, **self.removed_before_filters}
-
-    def complete(self) -> None:
-        """Find the closest hosts, unless that is done."""
-        find_closest, self.find_closest = self.find_closest, None
-        if find_closest is not None:
-            find_closest()
 
     def add_stage(self, name: str, began: float) -> float:
         """Add what has passed since *began* (``time.perf_counter``) to a stage; returns now."""

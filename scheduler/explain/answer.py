@@ -1,7 +1,5 @@
 """Answers to ``explain``: records as plain data, and what became of one host."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 from collections.abc import Sequence
@@ -21,7 +19,15 @@ from scheduler.engine.record import (
 )
 from scheduler.explain import cause
 from scheduler.explain.conditions import describe
-from scheduler.explain.refusal import CAUSES, NOW, THEN, failures, reason_text
+from scheduler.explain.refusal import (
+    CAUSES,
+    NOW,
+    THEN,
+    Finding,
+    closest_hosts,
+    failures,
+    reason_text,
+)
 from scheduler.filters.base import BaseHostFilter
 from scheduler.hosts.candidates import Candidates, Scope, narrow
 
@@ -45,18 +51,19 @@ def answer(manager: Any, name: str, on_host: str | None = None) -> list[dict[str
 
 
 def explained(record: DecisionRecord, driver: Any, host: str | None = None) -> dict[str, Any]:
-    """One record; the decision lock is held while a host is looked up."""
-    host_manager: Any = getattr(driver, "host_manager", None)
-    record.complete()
-    found = to_dict(record)
-    if host is not None and hasattr(host_manager, "table"):
-        with host_manager.lock:
-            rows = host_manager.table.rows_of_host.get(host, ())
-            found["on_host"] = [_HostLookup(record, driver, row).to_dict() for row in rows]
-    return found
+    """One record; the decision lock is held while hosts are looked at."""
+    manager: Any = getattr(driver, "host_manager", None)
+    if not hasattr(manager, "table"):
+        return to_dict(record)
+    with manager.lock:
+        scope = Scope(manager.table, manager.clock(), manager.service_down_time_seconds)
+        closest = closest_hosts(record, scope, record.request)
+        rows = () if host is None else manager.table.rows_of_host.get(host, ())
+        on_host = [_HostLookup(record, driver, scope, row).to_dict() for row in rows]
+    return {**to_dict(record, closest), **({} if host is None else {"on_host": on_host})}
 
 
-def to_dict(record: DecisionRecord) -> dict[str, Any]:
+def to_dict(record: DecisionRecord, closest: Sequence[Finding] = ()) -> dict[str, Any]:
     """*record* as what JSON can hold; the keys are described in docs/explain.md."""
     began = datetime.datetime.fromtimestamp(record.started_at, datetime.UTC)
     found: dict[str, Any] = {
@@ -86,7 +93,7 @@ def to_dict(record: DecisionRecord) -> dict[str, Any]:
         "stages_ms": {name: round(spent, 3) for name, spent in record.stages_ms.items()},
         "elapsed_ms": round(record.elapsed_ms, 3),
         "top": [] if record.top is None else record.top.rows()[:TOP_SHOWN],
-        "closest": [dataclasses.asdict(each) for each in record.closest],
+        "closest": [dataclasses.asdict(each) for each in closest],
         "before_filters": [dataclasses.asdict(each) for each in record.before_filters],
         "refusal": None if record.refusal is None else dataclasses.asdict(record.refusal),
     }
@@ -105,11 +112,11 @@ class _HostLookup:
     record no longer has them, or the host has changed since, they are those of now.
     """
 
-    def __init__(self, record: DecisionRecord, driver: Any, row: int) -> None:
-        manager = driver.host_manager
+    def __init__(self, record: DecisionRecord, driver: Any, scope: Scope, row: int) -> None:
         self.record = record
         self.row = row
-        self.table = table = manager.table
+        self.scope = scope
+        self.table = table = scope.table
         self.policy = policy = getattr(getattr(driver, "settings", None), "policy", None)
         verdicts = record.verdicts
         if verdicts is not None and (
@@ -119,8 +126,7 @@ class _HostLookup:
         self.verdicts: Verdicts | None = verdicts
         known = () if policy is None else policy.chain.filters
         self.filters: Sequence[BaseHostFilter] = known if verdicts is None else verdicts.filters
-        self.scope = Scope(table, manager.clock(), manager.service_down_time_seconds)
-        self.alone = Candidates(self.scope, np.array([row], dtype=np.int64))
+        self.alone = Candidates(scope, np.array([row], dtype=np.int64))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that ``on_host`` says."""
@@ -180,14 +186,14 @@ class _HostLookup:
         }
 
     def _kept(self, name: str, code: str) -> tuple[str | None, str] | None:
-        """The record's details of the host itself, as one of the closest for its reason."""
+        """The record's details of the host itself, as one of a refusal's closest."""
         host, refusal = self.scope.state(self.row), self.record.refusal
-        is_first = refusal is not None and refusal.index == 0  # as the verdicts are
-        for each in refusal.findings if is_first else self.record.closest:
-            if (each.filter, each.reason, each.numbers_of) == (name, code, THEN):
-                for example in each.examples:
-                    if (example.host, example.node) == (host.host, host.nodename):
-                        return each.wanted, example.found
+        if refusal is None or refusal.index:  # the verdicts are of the first instance
+            return None
+        for each in refusal.findings:
+            for example in each.examples if (each.filter, each.reason) == (name, code) else ():
+                if (example.host, example.node) == (host.host, host.nodename):
+                    return each.wanted, example.found
         return None
 
     def _as_of_now(self) -> dict[str, Any]:

@@ -3,8 +3,6 @@
 The class on the wire stays one of Nova's.
 """
 
-from __future__ import annotations
-
 from oslo_log import log as logging
 from oslo_utils import uuidutils
 

@@ -1,7 +1,5 @@
 """The first line of an explanation: what decided the matter, in one sentence."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -4,8 +4,6 @@ One entry per reason code of the filters.  ``MEASURES`` are over columns and say
 lacks; ``DESCRIPTIONS`` are of one host.  What is enough is for the filter to say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The records of a worker's decisions: opened, finished, kept within bytes, passed to listeners."""
 
-from __future__ import annotations
-
 import contextlib
 import queue
 import random
@@ -10,14 +8,14 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_utils import uuidutils
 
 from scheduler import errors
-from scheduler.engine.record import SELECTED, DecisionRecord
+from scheduler.engine.record import DecisionRecord
 
 LOG = logging.getLogger(__name__)
 
@@ -36,11 +34,6 @@ _NUMBERS_BYTES: Final = 700
 
 Listener = Callable[[DecisionRecord], None]
 """Called with each finished record, on the thread that answers: must be quick."""
-
-#: Time that deferred work lets replies go first.
-DEFERRED_SECONDS: Final = 0.005
-#: So much deferred work waits; what comes on top is left to whoever asks for the record.
-_MOST_DEFERRED: Final = 256
 
 
 class Memory:
@@ -122,8 +115,8 @@ def size_of(record: DecisionRecord) -> int:
     counts, numbers = len(record.filters), 0
     if record.top is not None:
         names, numbers = names + len(record.top.pairs), len(record.top.parts)
-    if record.verdicts is not None:  # the closest hosts are found some milliseconds later
-        numbers += len(record.verdicts.reasons)
+    if record.refusal is not None:
+        numbers += len(record.refusal.findings)
     spec = record.request
     group, flavor = getattr(spec, "instance_group", None), getattr(spec, "flavor", None)
     for part, name in ((group, "members"), (group, "hosts"), (spec, "ignore_hosts")):
@@ -137,25 +130,19 @@ class Recorder:
     """Opens a record when a decision begins, and keeps it when the decision is over.
 
     ``records`` are the latest that fit into *memory_bytes*; ``listeners`` are called once with
-    every finished record.  Records are completed by way of *defer*.  Threads do not see each
-    other's open records.
+    every finished record.  Threads do not see each other's open records.
     """
 
-    def __init__(
-        self,
-        memory_bytes: int = DEFAULT_MEMORY_BYTES,
-        defer: Callable[[DecisionRecord], Any] = DecisionRecord.complete,
-    ) -> None:
+    def __init__(self, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
         self.records = Memory(memory_bytes)
         self.listeners: list[Listener] = []
-        self._defer = defer
         self._seeds = random.SystemRandom()
         self._open = threading.local()
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts) -> Recorder:
-        """As ``[explain]`` says; records are completed in a thread."""
-        return cls(conf.explain.memory_bytes, BatchThread("records", _complete, _MOST_DEFERRED).put)
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
+        """As ``[explain]`` says."""
+        return cls(conf.explain.memory_bytes)
 
     @contextlib.contextmanager
     def decision(
@@ -199,10 +186,6 @@ class Recorder:
     def _finish(self, record: DecisionRecord) -> None:
         self.records.append(record)
         log_decision(record)
-        if record.outcome != SELECTED:
-            record.find_closest = None
-        if record.find_closest is not None:
-            self._defer(record)
         for listener in self.listeners:
             try:
                 listener(record)
@@ -262,12 +245,6 @@ class BatchThread:
             while len(batch) < self._batch and not self._waiting.empty():
                 batch.append(self._waiting.get_nowait())
             self._handle([item for item in batch if item is not None])
-
-
-def _complete(records: list[DecisionRecord]) -> None:
-    time.sleep(DEFERRED_SECONDS)
-    for record in records:
-        record.complete()
 
 
 def _note_failure(record: DecisionRecord, error: Exception) -> None:

@@ -1,10 +1,8 @@
 """The reasons for removing hosts: the numbers of those that came closest, per reason.
 
-A refusal is examined at once, and its closest hosts in detail.  For a decision that succeeds the
-closest host per reason is found some milliseconds after the decision.
+A refusal is examined at once, and its closest hosts in detail.  For a decision that succeeded the
+closest host per reason is found when somebody asks.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +21,7 @@ from scheduler.engine.evaluation import (
     is_columnar,
     rejections,
 )
-from scheduler.engine.record import DecisionRecord, Verdicts
+from scheduler.engine.record import SELECTED, DecisionRecord, Verdicts
 from scheduler.explain.conditions import MEASURES, describe
 from scheduler.filters.base import BaseHostFilter
 from scheduler.filters.trusted_filter import TrustedFilter
@@ -137,25 +135,15 @@ def note_refusal(
         LOG.exception("The refusal of request %s cannot be explained", record.request_id)
 
 
-def note_closest(record: DecisionRecord, manager: Any) -> None:
-    """Write into *record*, of a decision that succeeded, the closest host per reason.
+def closest_hosts(record: DecisionRecord, scope: Scope, request: Any) -> list[Finding]:
+    """Per reason of a decision that succeeded, in the order of the chain, the closest host now.
 
-    Takes 0.1 ms for four reasons at 10,000 hosts, under the decision lock of the host *manager*.
+    Takes 0.1 ms for four reasons at 10,000 hosts; the caller holds the decision lock.
     """
-    verdicts = record.verdicts
-    if verdicts is None:
-        return
-    try:
-        with manager.lock:
-            scope = Scope(manager.table, manager.clock(), manager.service_down_time_seconds)
-            record.closest = closest_hosts(verdicts, scope, record.request)
-    except Exception:
-        LOG.exception("The hosts closest in request %s cannot be found", record.request_id)
-
-
-def closest_hosts(verdicts: Verdicts, scope: Scope, request: Any) -> list[Finding]:
-    """Per reason of *verdicts*, in the order of the chain, the closest host as it is now."""
-    table, findings = scope.table, []
+    verdicts, table = record.verdicts, scope.table
+    findings: list[Finding] = []
+    if record.outcome != SELECTED or verdicts is None:
+        return findings
     changed = np.flatnonzero(table.column("changed_at")[: len(verdicts.of_row)] > verdicts.version)
     replaced = changed[table.column("given_at")[changed] > verdicts.version]
     changed_numbers = frozenset(verdicts.of_row[changed].tolist())

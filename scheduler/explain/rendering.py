@@ -1,7 +1,5 @@
 """An explanation for people: the cause in one line, then the numbers behind it as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,10 +1,8 @@
 """Records of decisions in the database, written by a thread of its own."""
 
-from __future__ import annotations
-
 import datetime
 import time
-from typing import Final
+from typing import Final, Self
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -65,7 +63,7 @@ class Store:
         """Number of records that were not written."""
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts, database: Database) -> Store | None:
+    def from_conf(cls, conf: cfg.ConfigOpts, database: Database) -> Self | None:
         """As ``[explain]`` says; None if nothing is to be written."""
         options = conf.explain
         if not options.database:
@@ -85,8 +83,6 @@ class Store:
 
     def _write(self, batch: list[DecisionRecord]) -> None:
         try:
-            for record in batch:
-                record.complete()
             documents = [to_dict(record) for record in batch]
             with self._database.write() as connection:
                 for each in documents:

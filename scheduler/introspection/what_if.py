@@ -227,12 +227,11 @@ def _decided(
     except errors.NoValidHost as error:
         record.outcome, record.failure = errors.code_of(error), error_text(error)
     else:
-        if record.verdicts is not None:
-            scope = Scope(reservations.table, now, policy.service_down_time_seconds)
-            record.closest = closest_hosts(record.verdicts, scope, spec)
         record.note_chosen(selections_of(placement, settings.zone_if_none))
     record.elapsed_ms = (time.perf_counter() - began) * 1000
-    return Outcome(to_dict(record), _verdicts(record, reservations.table))
+    scope = Scope(reservations.table, now, policy.service_down_time_seconds)
+    closest = closest_hosts(record, scope, spec)
+    return Outcome(to_dict(record, closest), _verdicts(record, reservations.table))
 
 
 def _settings(conf: Any, driver: FilterScheduler) -> Settings:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from scheduler.explain.recorder import Recorder
 from scheduler.manager import SchedulerManager
 from tests.builders import a_conf, a_request
 from tests.unit.drivers.scheduling import a_driver
@@ -19,13 +18,12 @@ class Context:
     request_id = "req-7"
 
 
-def decided(request: dict[str, Any] | None = None, defer: Any = None) -> Any:
+def decided(request: dict[str, Any] | None = None) -> Any:
     """A manager that has chosen h1, with h2 as alternate; h3 has too little, h4 no service."""
     rows = [a_service(host) for host in ("h1", "h2", "h3")]
     rows[2]["disabled"] = True
     fleet = a_fleet(8192, 4096, 512, 8192, services=rows)
     driver = a_driver(fleet, enabled_filters=FILTERS, options={}, host_subset_size=1)
-    driver.recorder = Recorder(**({} if defer is None else {"defer": defer}))
     manager = SchedulerManager(a_conf(), driver)
     spec = a_request(**{"flavor": {"memory_mb": 2048, "root_gb": 1}, **(request or {})})
     manager.select_destinations(
@@ -106,9 +104,9 @@ def with_less(manager: Any) -> Any:
     return manager
 
 
-def test_the_closest_host_of_each_reason_is_kept_though_the_decision_succeeded() -> None:
-    """h3 is closest, as the only one; a host asked for by name shows the numbers kept of it."""
-    manager = with_less(decided())
+def test_the_closest_host_of_each_reason_is_told_though_the_decision_succeeded() -> None:
+    """h3 is closest, as the only one."""
+    manager = decided()
     [record] = told(manager, UUID, "h3")
     [closest], [of_h3] = record["closest"], record["on_host"]
     assert (closest["filter"], closest["reason"]) == ("RamFilter", "ram.insufficient")
@@ -123,11 +121,11 @@ def test_the_closest_host_of_each_reason_is_kept_though_the_decision_succeeded()
 @pytest.mark.parametrize(
     ("is_replaced", "closest"), [(False, [("300 MiB free", "now")]), (True, [])]
 )
-def test_closest_hosts_that_change_before_the_look_are_those_of_now(
+def test_closest_hosts_that_have_changed_are_those_of_now(
     is_replaced: bool, closest: list[Any]
 ) -> None:
     """A host that took the row of another one is not mistaken for it."""
-    manager = with_less(decided(defer=lambda _work: None))
+    manager = with_less(decided())
     table = manager.driver.host_manager.table
     if is_replaced:
         table._note([table.rows["h3", "h3"]], is_other=True)
@@ -138,7 +136,6 @@ def test_closest_hosts_that_change_before_the_look_are_those_of_now(
 
 def test_numbers_of_a_host_that_has_changed_are_those_of_now() -> None:
     manager = decided()
-    manager.recorder.records[0].closest.clear()  # another host was closer
     before = on_host(manager, "h3")
     after = on_host(with_less(manager), "h3")
     assert (before["numbers_of"], after["numbers_of"]) == ("decision", "now")
