@@ -41,10 +41,16 @@ SAMPLES: Final = {
         *("tests/unit/claims/test_protocol.py", "tests/functional/claims/test_on_servers.py"),
     ),
     "reloads": ("tests/functional/test_reload.py",),
+    "properties": (
+        *("tests/unit/filters/test_contract.py", "tests/unit/weights/test_contract.py"),
+        *("tests/unit/conductor_stub/compute/test_lives.py",),
+        *("tests/unit/conductor_stub/test_outcomes.py",),
+    ),
 }
 MANY: Final = {
     "CLAIM_PROTOCOL_EXAMPLES": "100",
     "CLAIM_PROTOCOL_SERVER_EXAMPLES": "20",
+    "EXAMPLES_TIMES": "30",
     "PLACEMENT_FLEETS": "50",
     "RELOADS": "100",
     "VECTORS_EVERY": "1",

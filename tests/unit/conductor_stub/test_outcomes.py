@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from conductor_stub import server_rows
 from scheduler import errors
 from scheduler.db import instances
+from tests.builders import examples
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.conftest import Conductor
 from tests.unit.conductor_stub.driving import build, fault, start, tried, wanted_of
@@ -81,7 +82,9 @@ def cells(database):
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(30),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     way=st.sampled_from([NEWTON, AGAIN, TODAY]),

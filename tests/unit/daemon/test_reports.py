@@ -1,5 +1,6 @@
 """What a process tells of itself on a signal."""
 
+import gc
 import math
 import os
 import pathlib
@@ -48,7 +49,9 @@ class Hosts:
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
     handler = signal.getsignal(signal.SIGUSR2)
+    gc.freeze()  # a report looks at every object, of which other tests have left many
     yield
+    gc.unfreeze()
     signal.signal(signal.SIGUSR2, handler)
     Report.persistent_sections = []
     Report.workers, Report._told_at = tuple, -math.inf

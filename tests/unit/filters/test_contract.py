@@ -10,12 +10,14 @@ from scheduler import filters, objects
 from scheduler.engine.evaluation import FilterChain
 from scheduler.filters import registry
 from scheduler.filters.base import BaseHostFilter, HostFilter
-from tests.builders import a_conf, a_fleet, candidates
+from tests.builders import a_conf, a_fleet, candidates, examples
 from tests.world import random_fleets
 
 CONF = a_conf()
 ALL = [pytest.param(cls(CONF), id=cls.__name__) for cls in filters.all_filters()]
-FEW = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(
+    max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 #: Filters that only decide for the first instance of a request, and those that check rebuilds.
 ONCE = """

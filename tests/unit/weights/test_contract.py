@@ -10,12 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from scheduler import objects, weights
 from scheduler.weights import registry
 from scheduler.weights.base import HostWeigher
-from tests.builders import a_conf, a_fleet, candidates
+from tests.builders import a_conf, a_fleet, candidates, examples
 from tests.world import random_fleets
 
 CONF = a_conf()
 ALL = [pytest.param(cls(CONF), id=cls.__name__) for cls in weights.all_weighers()]
-FEW = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(
+    max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 @pytest.mark.parametrize("each", ALL)

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from scheduler import objects
 from scheduler.db import compute_nodes, instances
 from scheduler.db.database import Database
+from tests.builders import examples
 from tests.unit.conductor_stub.compute.fleets import (
     HOSTS,
     Fleet,
@@ -256,7 +257,7 @@ def test_rows_are_as_the_model_says_after_every_order(synced_file, tmp_path):
         return Lives(Database(f"sqlite:///{copied}"))
 
     quick = settings(
-        max_examples=8,
+        max_examples=examples(4),
         stateful_step_count=30,
         deadline=None,
         phases=[each for each in Phase if each is not Phase.explain],
