@@ -8,7 +8,7 @@ every room from ``conf`` upwards may import this package.
 # ruff: noqa: F401 - names for others to import from here
 
 from scheduler.numa.constraints import constraints
-from scheduler.numa.fitting import Placement, Rules, Wish
+from scheduler.numa.fitting import Placement, Rules, Wish, consume
 from scheduler.numa.pairing import lacks_threads
 from scheduler.numa.semantics import CURRENT, NEWTON, NumaSemantics
 from scheduler.numa.specs import requires_threads
@@ -21,4 +21,3 @@ from scheduler.numa.topology import (
     Networks,
     Pages,
 )
-from scheduler.numa.usage import consume, usage

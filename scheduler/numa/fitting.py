@@ -1,4 +1,4 @@
-"""Fitting a guest topology onto a host, and placing an instance there (sections 5.1, 8.3, 10.3).
+"""Fit a guest onto a host, place it there, and count it (sections 5.1, 6, 8.3, 10.2, 10.3).
 
 Host and pools are values: keeping the earlier ones is undoing the placement.
 """
@@ -18,9 +18,9 @@ from scheduler.numa.topology import (
     HostCell,
     HostTopology,
     Limits,
+    Pages,
     reachable,
 )
-from scheduler.numa.usage import consume
 from scheduler.pci import Pool, Pools, Request, allocate, supports
 
 
@@ -200,3 +200,47 @@ class _Search:
         if fits:
             self.fitted.append(after)
         return fits
+
+
+def consume(host: HostTopology, guest: GuestTopology, semantics: NumaSemantics) -> HostTopology:
+    """The host with one fitted *guest* more, whose cells find theirs by id.
+
+    Raises one of the ResourcesNotBooked errors, and then nothing was counted.
+    """
+    wanted = {cell.id: cell for cell in guest.cells}
+    after = []
+    for cell in host.cells:
+        mine = wanted.get(cell.id)
+        if mine is not None:
+            size_kb = semantics.counted_pages(cell, mine)
+            cell = replace(
+                cell,
+                memory_usage_mb=max(0, cell.memory_usage_mb + mine.memory_mb),
+                cpu_usage=max(0, cell.cpu_usage + semantics.counted_cpus(cell, mine)),
+                pinned=_pinned_after(cell, mine, semantics) if guest.is_pinned else cell.pinned,
+                pages=cell.pages if size_kb is None else _pages_after(cell, mine, size_kb),
+            )
+        after.append(cell)
+    return HostTopology(tuple(after))
+
+
+def _pinned_after(host: HostCell, guest: GuestCell, semantics: NumaSemantics) -> frozenset[int]:
+    cpus = guest.pinned_to | guest.reserved
+    if guest.thread_policy == "isolate":
+        cpus = semantics.isolated_cpus(host, cpus)
+    place = f"CPUs {sorted(cpus)} of NUMA cell {host.id}, where"
+    if not cpus <= host.pinnable:
+        reason = f"{place} only {sorted(host.pinnable)} may be pinned"
+        raise errors.CPUPinningUnknown(reason=reason)
+    if cpus & host.pinned:
+        reason = f"{place} {sorted(host.pinned)} are pinned already"
+        raise errors.CPUPinningInvalid(reason=reason)
+    return host.pinned | cpus
+
+
+def _pages_after(host: HostCell, guest: GuestCell, size_kb: int) -> tuple[Pages, ...]:
+    taken = guest.memory_kb // size_kb
+    return tuple(
+        replace(each, used=max(0, each.used + taken)) if each.size_kb == size_kb else each
+        for each in host.pages
+    )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from scheduler import pci
-from scheduler.numa import pairing, specs, usage
+from scheduler.numa import pairing, specs
 from scheduler.numa.topology import GuestCell, HostCell, HostTopology
 
 
@@ -37,8 +37,6 @@ class NumaSemantics:
     counted_cpus: Callable[[HostCell, GuestCell], int]
     #: The size of the pages that a guest cell is counted in, None for not at all.
     counted_pages: Callable[[HostCell, GuestCell], int | None]
-    #: Pages of several guests in one count add up; else the last guest alone shows.
-    pages_add_up: bool
     #: The CPUs that ``isolate`` takes beside the pinned ones.
     isolated_cpus: Callable[[HostCell, frozenset[int]], frozenset[int]]
 
@@ -64,6 +62,32 @@ class NumaSemantics:
     pci: pci.PciSemantics
 
 
+def all_cpus(host: HostCell, guest: GuestCell) -> int:
+    """Newton: every CPU counts, with ``isolate`` the threads that it keeps idle as well."""
+    isolated = guest.thread_policy == "isolate"
+    each = host.threads_per_core if isolated else 1
+    return len(guest.cpus) * each + len(guest.reserved)
+
+
+def floating_cpus(_host: HostCell, guest: GuestCell) -> int:
+    """Today: only CPUs that share; what is pinned is known by name."""
+    return len(guest.floating)
+
+
+def listed_siblings(host: HostCell, cpus: frozenset[int]) -> frozenset[int]:
+    """Newton: all threads of the cores that *cpus* belong to; nothing where none is listed."""
+    return _touched(host.siblings, cpus)
+
+
+def all_siblings(host: HostCell, cpus: frozenset[int]) -> frozenset[int]:
+    """Today: all threads of the cores that *cpus* belong to, at least *cpus* themselves."""
+    return _touched(pairing.complete_cores(host), cpus)
+
+
+def _touched(cores: Iterable[frozenset[int]], cpus: frozenset[int]) -> frozenset[int]:
+    return frozenset().union(*(core for core in cores if core & cpus))
+
+
 CURRENT = NumaSemantics(
     has_siblings=pairing.siblings_exist,
     order=pairing.by_room,
@@ -79,10 +103,9 @@ CURRENT = NumaSemantics(
     may_pin_too_few=False,
     shows_cores=False,
     missing_pools_refuse=False,
-    counted_cpus=usage.floating_cpus,
+    counted_cpus=floating_cpus,
     counted_pages=pairing.size_or_smallest,
-    pages_add_up=True,
-    isolated_cpus=usage.all_siblings,
+    isolated_cpus=all_siblings,
     keeps_wishes_without_host=True,
     counts_before_devices=True,
     cpu_policies=("dedicated", "shared", "mixed"),
@@ -109,10 +132,9 @@ NEWTON = NumaSemantics(
     may_pin_too_few=True,
     shows_cores=True,
     missing_pools_refuse=True,
-    counted_cpus=usage.all_cpus,
+    counted_cpus=all_cpus,
     counted_pages=pairing.size_if_requested,
-    pages_add_up=False,
-    isolated_cpus=usage.listed_siblings,
+    isolated_cpus=listed_siblings,
     keeps_wishes_without_host=False,
     counts_before_devices=False,
     cpu_policies=("dedicated", "shared"),
