@@ -224,7 +224,7 @@ class _Decision:
 
     def _note_details(self, evaluation: Evaluation, choice: Choice) -> None:
         """Keep what was said of every host, and what the best of them weigh."""
-        record, value = self.record, self.reservations.table.value
+        record, keys = self.record, self.reservations.table.keys
         if record.verdicts is not None:
             record.verdicts.totals = choice.totals
             record.verdicts.bounds = [part.bounds for part in evaluation.parts]
@@ -232,7 +232,7 @@ class _Decision:
         if rows:
             places = evaluation.places(rows)
             record.top = Top(
-                [(value(row, "host"), value(row, "nodename")) for row in rows],
+                [keys[row] for row in rows],
                 choice.totals[rows].tolist(),
                 [part.at(places) for part in evaluation.parts],
             )

@@ -265,12 +265,12 @@ def _limits(record: DecisionRecord, driver: Any, rows: np.ndarray) -> dict[str, 
 
 def _name(table: HostTable, row: int) -> str:
     """The name of a host in the format, where pairs cannot stand."""
-    return f"{table.value(row, 'host')}/{table.value(row, 'nodename')}"
+    return "{}/{}".format(*table.keys[row])
 
 
 def _pairs(table: HostTable, rows: np.ndarray) -> list[list[str | None]]:
     """Host and node of each, sorted."""
-    return sorted([table.value(row, "host"), table.value(row, "nodename")] for row in rows.tolist())
+    return sorted(list(table.keys[row]) for row in rows.tolist())
 
 
 def _is_forced(record: DecisionRecord) -> bool:

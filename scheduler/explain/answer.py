@@ -130,7 +130,7 @@ class _HostLookup:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that ``on_host`` says."""
-        pair = self.table.value(self.row, "host"), self.table.value(self.row, "nodename")
+        pair = self.table.keys[self.row]
         verdicts, changed_at = self.verdicts, self.table.column("changed_at")[self.row]
         is_current = verdicts is not None and changed_at <= verdicts.version
         found: dict[str, Any] = {

@@ -136,7 +136,6 @@ class Recorder:
     def __init__(self, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
         self.records = Memory(memory_bytes)
         self.listeners: list[Listener] = []
-        self._seeds = random.SystemRandom()
         self._open = threading.local()
 
     @classmethod
@@ -162,7 +161,7 @@ class Recorder:
             request_id=getattr(context, "request_id", None),
             instance_uuids=named or ((own,) if own else ()),
             num_instances=len(named) or getattr(spec, "num_instances", 0),
-            seed=self._seeds.getrandbits(_SEED_BITS),
+            seed=random.getrandbits(_SEED_BITS),  # each worker is seeded when it is forked
             driver=driver,
             request=spec,
             wants_detail=self.records.limit_bytes > 0,

@@ -127,10 +127,9 @@ class Reservations:
         A name is the instance's uuid; one without is shown on its host under the stand-in that
         follows, if any.  Of several rows none is bare metal, and *amount* has no wish.
         """
-        value, expires_at = self.table.value, now + self.expiry_seconds
-        several = []
+        several, expires_at = [], now + self.expiry_seconds
         for row, (uuid, stand_in) in zip(rows, names, strict=True):
-            host, node = value(row, "host"), value(row, "nodename")
+            host, node = self.table.keys[row]
             name, placeholder = uuid or stand_in, None
             if name:
                 placeholder = TrackedInstance(name, host, node, None, None, flavor_id)

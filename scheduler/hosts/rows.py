@@ -263,9 +263,9 @@ class TableUpdater:
 
     def _rename(self, node_id: int, known_as: Key | None) -> None:
         """Drop the row under which this compute node was known, if that was not *known_as*."""
-        number, value = self.table.row_of_node.get(node_id), self.table.value
+        number = self.table.row_of_node.get(node_id)
         if number is not None and (known_as is None or number != self.table.rows.get(known_as)):
-            self._remove((value(number, "host"), value(number, "nodename")))
+            self._remove(self.table.keys[number])
 
     def _remove(self, known_as: Key) -> None:
         LOG.info("Removing dead compute node %s:%s from scheduler", *known_as)

@@ -27,8 +27,8 @@ LOG = logging.getLogger(__name__)
 FIRST_CAPACITY = 64
 _NODES_NAMED = 10
 _COPIED = (
-    *("rows", "row_of_node", "services", "last_seen", "capabilities", "host_of_instance", "cells"),
-    *("_free", "_service_versions"),
+    *("rows", "keys", "row_of_node", "services", "last_seen", "capabilities", "host_of_instance"),
+    *("cells", "_free", "_service_versions"),
 )
 #: Per row the table's version of its last change, and of the last host that came or went.
 _VERSIONS = ("changed_at", "given_at")
@@ -52,6 +52,7 @@ class HostTable:
         #: One more than the highest row number there may be.
         self.capacity = 0
         self.rows: dict[Key, int] = {}
+        self.keys: dict[int, Key] = {}
         self.rows_of_host: dict[str, list[int]] = {}
         self.row_of_node: dict[int, int] = {}
         self.services: dict[str, Mapping[str, Any]] = {}
@@ -217,7 +218,7 @@ class HostTable:
             self._arrays["has_service"][row] = True
             self._copy_service(row, host)
         self._note((row,), is_other=True)
-        self.rows[key] = row
+        self.rows[key], self.keys[row] = row, key
         self.rows_of_host.setdefault(host, []).append(row)
         self._order = None
         return row
@@ -225,6 +226,7 @@ class HostTable:
     def remove(self, key: Key) -> None:
         """Take the row of *key* out; its number may serve another host later."""
         row = self.rows.pop(key)
+        del self.keys[row]
         self.row_of_node.pop(self.value(row, "node_id"), None)
         host_rows = self.rows_of_host[key[0]]
         host_rows.remove(row)

@@ -48,7 +48,7 @@ def without(table: HostTable, hosts: Sequence[str]) -> None:
             argument = f"--without-host {host}"
             raise errors.InvalidRequest(field=argument, reason=str(error)) from error
         for row in rows:
-            table.remove((host, table.value(row, "nodename")))
+            table.remove(table.keys[row])
 
 
 def add(

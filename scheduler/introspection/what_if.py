@@ -255,7 +255,7 @@ def _verdicts(record: DecisionRecord, table: HostTable) -> dict[Key, str]:
     texts = ["", *reasons]
     asked = np.flatnonzero(verdicts.of_row != NOT_ASKED)
     return {
-        (table.value(row, "host"), table.value(row, "nodename")): texts[number]
+        table.keys[row]: texts[number]
         for row, number in zip(asked.tolist(), verdicts.of_row[asked].tolist(), strict=True)
     }
 
