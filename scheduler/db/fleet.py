@@ -22,7 +22,14 @@ from scheduler.db import aggregates as aggregate_rows
 from scheduler.db import compute_nodes, fleet_rows, rows, tables
 from scheduler.db.database import Database
 from scheduler.db.fleet_beside import HEARTBEAT_SECONDS, LATE_SECONDS, LOOK_BACK, BesideReader
-from scheduler.db.fleet_poll import Answers, ChangedRows, Dialect, FleetPoll, whole_second
+from scheduler.db.fleet_poll import (
+    SETTLED,
+    Answers,
+    ChangedRows,
+    Dialect,
+    FleetPoll,
+    whole_second,
+)
 from scheduler.db.fleet_rows import FLAGS, MEMBERS
 from scheduler.db.sessions import ReadSession
 
@@ -164,18 +171,21 @@ class FleetReader:
         """
         full = full or self._read_at is None
         poll, beside = self._parts = self._parts or self._made(connection)
-        since = whole_second(now - LOOK_BACK if full else (self._read_at or now) - self.overlap)
+        before = self._read_at or now
+        since = before - self.overlap
+        recent = whole_second(min(since + SETTLED, before))
+        times = whole_second(before - max(LOOK_BACK, self.overlap) if full else since), recent
         # The poll does not show a row twice: until its rows are read, only a full read can follow.
         last_read_at, self._read_at = self._read_at, None
         other_members, beside.members_changed = beside.members_changed, False
         ids: list[set[int]] = [set(), set()]
         if self._is_quiet and not full:
-            answers = self._ask(poll, beside, connection, since, ids)
+            answers = self._ask(poll, beside, connection, times, ids)
             if not any(ids) and answers == self._answers and not other_members:
                 self._read_at = now
                 return FleetChanges(False, now, flagged=self._flagged, cell=self.cell)
         with self._session.snapshot():
-            answers = self._ask(poll, beside, connection, since, ids)
+            answers = self._ask(poll, beside, connection, times, ids)
             news = {name for name in answers if answers[name] != self._answers.get(name)}
             if other_members:
                 news.add(MEMBERS)
@@ -208,11 +218,11 @@ class FleetReader:
         poll: FleetPoll,
         beside: BesideReader,
         connection: sa.Connection,
-        since: int,
+        times: tuple[int, int],
         ids: Sequence[set[int]],
     ) -> Answers:
         """The answers of a poll; it adds to the *ids* of changed nodes and instances."""
-        answers, found = poll.run(connection, since)
+        answers, found = poll.run(connection, *times)
         for known, new, changed in zip(ids, found, self._changed_rows, strict=True):
             late = changed.take_late() - new
             self._late += len(late)
