@@ -23,6 +23,7 @@ import scheduler
 from scheduler import concurrency
 from scheduler.concurrency import HubCalls
 from scheduler.daemon.health import Check, Status, WorkerHealth
+from scheduler.daemon.periodic import RepeatingTask
 from scheduler.daemon.reload import Outcome
 from scheduler.daemon.reports import Reports
 from scheduler.metrics import catalogue, readings
@@ -197,25 +198,16 @@ class _Metrics:
         self._snapshots = snapshots
         self._readings = several
         self._count = count
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
         self._telling = threading.Lock()
 
     def start(self, ending: contextlib.ExitStack) -> None:
         """Tell regularly, and a last time at the *ending*."""
         self._snapshots.retire()
         self._tell()
-        self._thread.start()
+        task = RepeatingTask("metrics", self._tell, TELL_SECONDS)
+        task.start(TELL_SECONDS)
         ending.callback(self._tell)
-        ending.callback(self._thread.join)
-        ending.callback(self._ended.set)
-
-    def _run(self) -> None:
-        while not self._ended.wait(TELL_SECONDS):
-            try:
-                self._tell()
-            except Exception:
-                LOG.exception("This worker cannot tell its metrics")
+        ending.callback(task.stop)
 
     def _tell(self) -> None:
         with self._telling:
