@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from scheduler import errors, idempotency, objects
+from scheduler.engine.record import PlacementUse
 from scheduler.hosts.reservations import Reservation
 
 Selections = list[list[objects.Selection]]
@@ -132,6 +133,9 @@ OUTCOMES = ("booked", Lost.outcome, Repeated.outcome)
 class Claiming:
     """One request on its way; this one claims nothing, as with Nova before Placement."""
 
+    placement: PlacementUse | None = None
+    """Use made of Placement; it grows until the request is over, and a little after that."""
+
     def offered(self) -> Offered | None:
         """The nodes to choose from; None: any host will do.  May raise NoValidHost."""
         return None
@@ -158,6 +162,9 @@ class Claims:
     needs_regular_reads: ClassVar[bool] = False
     """True when the state must be read now and then, also when nobody asks for hosts."""
 
+    problem: str | None = None
+    """Reason why claims were not possible of late, if they were not."""
+
     needs_database: ClassVar[bool] = False
     """True when nothing can be answered while the database is away."""
 
@@ -166,6 +173,11 @@ class Claims:
         """Begin with *request*, before state is read for it; what it holds goes with an error."""
         del request
         yield Claiming()
+
+    @property
+    def learned_at(self) -> float | None:
+        """When hosts were looked at where claims are kept, if they are (monotonic clock)."""
+        return None
 
     def read_new(self) -> None:
         """Count what others have claimed, without reading what the hosts report: nothing."""

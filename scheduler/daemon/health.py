@@ -78,6 +78,7 @@ class WorkerHealth:
             _check("snapshot", is_read, "the hosts were read", "the hosts were not read yet"),
             self._state(hosts),
             self._cells(hosts),
+            self._claims(),
             _check(
                 "consumer",
                 is_consuming,
@@ -135,6 +136,11 @@ class WorkerHealth:
         left_out = ", ".join(cell.name or cell.uuid for cell in cells if cell.is_left_out)
         answering = f"{len(cells)} answer" if cells else "none"
         return _check("cells", not left_out, answering, f"left out: {left_out}", Status.WARN)
+
+    def _claims(self) -> Check:
+        driver = getattr(self.manager(), "driver", None)
+        problem = getattr(getattr(driver, "claims", None), "problem", None)
+        return _check("claims", not problem, "possible", str(problem), Status.WARN)
 
 
 def look_when_idle(hosts: Any, period_seconds: float) -> None:

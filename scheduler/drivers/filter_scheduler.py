@@ -216,6 +216,7 @@ class FilterScheduler(Scheduler):
         """
         pauses = iter(PAUSES_SECONDS)
         with self.claims.open(request) as claiming:
+            record.placement = claiming.placement
             self._timed(record, REFRESH, self.bring_state_up_to_date, request.arrived_at)
             reads_again = self.claims.needs_regular_reads or self._is_older_than(request)
             while record.races_lost < MOST_DECISIONS:

@@ -7,6 +7,7 @@ filter, the counts per (filter, reason) and the hosts left always add up to the 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -27,6 +28,11 @@ NO_SERVICE, NOT_OFFERED = "service.unknown", "placement.not_offered"
 #: The stages that are timed: waiting for fresh state, filtering, weighing, booking, and the
 #: second and later instances.
 REFRESH, FILTER, WEIGH, CLAIM, LATER = "refresh", "filter", "weigh", "claim", "later_instances"
+#: Kinds of calls to Placement: questions about one host, lists for the fleet, reads of allocations,
+#: claims, ends of claims, and what is learned of providers.
+QUESTION, LIST, READ, PUT, GIVE_BACK, LOOK = PLACEMENT_CALLS = (
+    *("question", "list", "read", "claim", "give_back", "look"),
+)
 #: So many of the best hosts are noted with what their weights are made of.
 TOP_HOSTS: Final = 16
 
@@ -111,6 +117,27 @@ class Verdicts:
 
 
 @dataclass(slots=True)
+class PlacementUse:
+    """Use that a request made of Placement."""
+
+    #: Kind and seconds of each call.
+    calls: list[tuple[str, float]]
+    #: Hosts that were asked about, one by one.
+    asked: list[str] = field(default_factory=list)
+    #: Those refused, each with the reason; that is found beside the request, or stays empty.
+    refused: dict[str, str] = field(default_factory=dict)
+    #: True when it did not answer, or not as it should.
+    is_unanswered: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, the calls as their number by kind and the time they took together."""
+        seconds = sum(seconds for _kind, seconds in self.calls)
+        counts = dict(Counter(kind for kind, _seconds in self.calls))
+        hosts = {"asked": list(self.asked), "refused": dict(self.refused)}
+        return {"calls": counts, "ms": round(seconds * 1000, 3), **hosts}
+
+
+@dataclass(slots=True)
 class DecisionRecord:
     """One request's way through the scheduler."""
 
@@ -144,6 +171,8 @@ class DecisionRecord:
     claim: str | None = None
     #: Number of decisions made anew because others had claimed what was chosen.
     races_lost: int = 0
+    #: None where Placement does not keep the claims.
+    placement: PlacementUse | None = None
     #: Milliseconds per stage.  What is missing of the total is the rest: choosing, consuming,
     #: making the answer.
     stages_ms: dict[str, float] = field(default_factory=dict)

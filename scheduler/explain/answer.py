@@ -90,6 +90,7 @@ def to_dict(record: DecisionRecord, closest: Sequence[Finding] = ()) -> dict[str
         "alternates": [[_pair(each) for each in row] for row in record.alternates],
         "placed_before_failure": record.placed_before_failure,
         "claim": {"outcome": record.claim, "races_lost": record.races_lost},
+        "placement": None if record.placement is None else record.placement.to_dict(),
         "stages_ms": {name: round(spent, 3) for name, spent in record.stages_ms.items()},
         "elapsed_ms": round(record.elapsed_ms, 3),
         "top": [] if record.top is None else record.top.rows()[:TOP_SHOWN],

@@ -53,6 +53,12 @@ def _summary(record: Record) -> Iterable[str]:
     if claim["outcome"] or claim["races_lost"]:
         lost = f", {claim['races_lost']} race(s) lost" if claim["races_lost"] else ""
         yield f"  claim {claim['outcome']}{lost}"
+    if used := record.get("placement"):
+        calls = ", ".join(f"{count} x {kind}" for kind, count in used["calls"].items())
+        asked = f"; asked about {', '.join(used['asked'])}" if used["asked"] else ""
+        yield f"  Placement {used['ms']:.1f} ms ({calls}){asked}"
+        for host, reason in used["refused"].items():
+            yield f"    refused {host}: {reason or 'it did not say why'}"
     if record["cells_left_out"]:
         cells = ", ".join(record["cells_left_out"])
         yield f"  cells left out, because they did not answer: {cells}"

@@ -75,6 +75,17 @@ RACES_LOST = _counter("claim_conflicts_total", "Decisions taken anew: others cla
 CLAIMS_OPEN = _newest("claims_open", "Claims in the database that no report of a host shows yet.")
 PICKS_OPEN = _sum("picks_open", "Promised hosts whose reports do not show the instance yet.")
 
+PLACEMENT_SECONDS = _histogram(
+    "placement_call_seconds",
+    "Calls to Placement by requests: question (about a host), list, read, claim, give_back.",
+    "kind",
+)
+PLACEMENT_REFUSALS = _counter("placement_refusals_total", "Asked-about hosts that were refused.")
+PLACEMENT_MISSED = _counter("placement_unanswered_total", "Requests that Placement did not answer.")
+PLACEMENT_AGE = _highest(
+    "placement_learned_age_seconds", "Seconds since a worker looked at Placement's providers."
+)
+
 # --- the state that is decided on --------------------------------------------------------
 
 STATE_AGE = _highest("state_age_seconds", "Seconds since the state of the hosts was read last.")

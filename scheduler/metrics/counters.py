@@ -63,6 +63,11 @@ class Counters:
             samples.observe(catalogue.DECISION_SECONDS, record.elapsed_ms / 1000)
             for stage, milliseconds in record.stages_ms.items():
                 samples.observe(catalogue.STAGE_SECONDS, milliseconds / 1000, stage)
+            if (use := record.placement) is not None:
+                for kind, seconds in use.calls:
+                    samples.observe(catalogue.PLACEMENT_SECONDS, seconds, kind)
+                samples.add(catalogue.PLACEMENT_REFUSALS, len(use.refused))
+                samples.add(catalogue.PLACEMENT_MISSED, use.is_unanswered)
             for cause, hosts in record.never_evaluated.items():
                 samples.add(catalogue.NOT_EVALUATED, hosts, cause)
             for each in record.filters:

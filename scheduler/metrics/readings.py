@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import os
 import resource
+import time
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,9 @@ def read_manager(samples: Samples, manager: Any) -> None:
     """
     samples.set(catalogue.REPEATED, manager.replies.repeated)
     hosts = manager.driver.host_manager
+    learned_at = getattr(getattr(manager.driver, "claims", None), "learned_at", None)
+    if learned_at is not None:
+        samples.set(catalogue.PLACEMENT_AGE, time.monotonic() - learned_at)
     age = getattr(hosts, "state_age_seconds", None)
     if age is not None:
         samples.set(catalogue.STATE_AGE, age)

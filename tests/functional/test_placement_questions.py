@@ -9,6 +9,7 @@ from scheduler import errors
 from tests.functional.placement_fleet import MB, Fleet, Worker, a_name
 from tests.functional.test_placement_claims import database
 from tests.servers.placement import Placement
+from tests.waiting import wait_until
 
 __all__ = ["database"]
 
@@ -78,6 +79,24 @@ def test_after_some_refusals_the_fleet_is_listed_and_the_list_remembered(fleet: 
     assert worker.asked_about().count("") == 1
     assert worker.hosts("req-2", [a_name()], 512, extra_specs=SLOW) == ["p5"]
     assert worker.asked_about() == [slow]
+
+
+def test_why_placement_refused_a_host_is_found_beside_the_request(fleet: Fleet) -> None:
+    for host in ("p1", "p2", "p3"):
+        fleet.add(host, traits=["CUSTOM_SLOW"] * (host == "p3"))
+    worker = a_worker(fleet, placement_refusals=10)
+    worker.driver.claims.memory.fetched(1000)
+    assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p3"]
+    use = worker.driver.records[-1].placement
+    assert use.asked == [*use.refused, "p3"]
+    first = next(iter(use.refused))
+    wait_until(lambda: use.refused[first], 30, "the cause is known")
+    assert use.refused[first] == "it has no trait CUSTOM_SLOW"
+    assert use.to_dict()["calls"] == {"question": len(use.asked), "claim": 1}
+    # It is passed over for other needs that it cannot meet, too.
+    worker.asked_about()
+    worker.hosts("req-2", [a_name()], 256, extra_specs=SLOW)
+    assert fleet.nodes[first] not in worker.asked_about()
 
 
 def test_hosts_that_a_full_list_had_no_place_for_are_asked_about(fleet: Fleet) -> None:

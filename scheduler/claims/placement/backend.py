@@ -41,6 +41,7 @@ from scheduler.claims.placement.client import (
 )
 from scheduler.claims.placement.memory import Memory
 from scheduler.claims.placement.offers import CHOSEN, NoCandidates, Offers
+from scheduler.engine.record import PlacementUse
 from scheduler.hosts.candidates import rows_of_nodes
 
 LOG = logging.getLogger(__name__)
@@ -82,6 +83,11 @@ class PlacementClaims(Claims):
 
         return take
 
+    @property
+    def learned_at(self) -> float | None:
+        """See the base class."""
+        return self.memory.looked_at
+
     def prepare(self) -> None:
         """See the base class: what is shared, and which trees are flat."""
         if self.options.placement_query == CHOSEN:
@@ -99,16 +105,20 @@ class PlacementClaims(Claims):
             self.memory.look()
         seconds = self.options.placement_deadline_seconds
         requester = Requester.from_request(request.context, request.spec).within(seconds)
-        claiming = _Claiming(self, request, requester)
+        use = PlacementUse(requester.calls)
+        claiming = _Claiming(self, request, requester, use)
         try:
             yield claiming
+            self.problem = None
         except Unavailable as error:
+            self.problem = f"Placement is not available: {error}"
+            use.is_unanswered = True
             is_late = time.monotonic() >= requester.ends_at
             claiming.give_back()
-            LOG.warning("Placement is not available: %s", error)
+            LOG.warning("%s", self.problem)
             raise errors.NoValidHost(
                 reason=f"Placement did not answer within {seconds} s" if is_late else ""
-            ) from NoCandidates(f"Placement is not available: {error}")
+            ) from NoCandidates(self.problem)
         except BaseException:
             claiming.give_back()
             raise
@@ -117,10 +127,15 @@ class PlacementClaims(Claims):
 class _Claiming(Claiming):
     """One request on its way: what is claimed for it, and what is known not to go."""
 
-    def __init__(self, claims: PlacementClaims, request: Request, requester: Requester) -> None:
+    def __init__(
+        self, claims: PlacementClaims, request: Request, requester: Requester, use: PlacementUse
+    ) -> None:
         self._client, self._host_manager = claims.client, claims.host_manager
         self._request, self._names, self._requester = request, request.names, requester
-        self._offers = Offers(claims.query, claims.memory, claims.options, request.spec, requester)
+        self.placement = use
+        self._offers = Offers(
+            claims.query, claims.memory, claims.options, request.spec, requester, use
+        )
         #: Per instance the node it was claimed on, and what it had before.
         self._held: dict[str, tuple[str, Allocations]] = {}
 
@@ -224,6 +239,7 @@ class _Claiming(Claiming):
         """Claim what *request* says on *node*; False if that was refused."""
 
         def keeps() -> bool:
+            self._read_state()
             if self._is_move(uuid):
                 return True
             answer = None if self._held else self._given_before(ATTEMPTS, selections)
@@ -250,6 +266,11 @@ class _Claiming(Claiming):
         """True when the instance has no allocations, as far as is known without reading them."""
         is_first = self._offers.asks and not self._request.is_redelivered
         return is_first and not self._is_move(uuid)
+
+    def _read_state(self) -> None:
+        """Learn where instances are by now: a decision's state may be a second old."""
+        if self._host_manager.state_fresh_seconds:
+            self._host_manager.refresh()
 
     def _is_move(self, uuid: str) -> bool:
         """True when the instance lives on a host already, and so keeps what it has there."""
@@ -286,6 +307,7 @@ class _Claiming(Claiming):
     def _placed(
         self, found: Mapping[str, Any], selections: Selections | tuple[()]
     ) -> Repeated | None:
+        self._read_state()
         nodes = [None if self._is_move(uuid) else self._node_of(found[uuid]) for uuid in found]
         alternates = [row[1:] for row in selections] or [[] for _ in found]
         placed = []

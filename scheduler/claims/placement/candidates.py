@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import urllib.parse
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -77,6 +77,17 @@ def fleet_of(host_manager: Any, spec: Any) -> Fleet:
 
 
 @dataclass(frozen=True, slots=True)
+class Facts:
+    """State of a provider without others in its tree, as of the time *at*."""
+
+    at: float
+    traits: frozenset[str]
+    aggregates: frozenset[str]
+    #: Per resource class how much is free.
+    free: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Wish:
     """One request as Placement is asked for it: groups of needs, and conditions for all."""
 
@@ -126,11 +137,37 @@ class Wish:
             return None
         return self._text(pairs, suffixes, [("limit", "1")])
 
-    def on_root(self, node: str, shared: Set[str]) -> AllocationRequest | None:
-        """All needs as allocations of *node*, whose tree is flat; None if it must be asked."""
+    def _amounts(self) -> Counter[str]:
         amounts: Counter[str] = Counter()
         for each in self.groups:
             amounts.update(each.resources)
+        return amounts
+
+    def lacking(self, found: Facts, shared: Set[str]) -> list[str]:
+        """Reasons why Placement would refuse a provider with these facts, as far as they tell."""
+        amounts = self._amounts()
+        if not shared.isdisjoint(amounts):
+            return []
+        free = {name: found.free.get(name, 0) for name in amounts}
+        reasons = [
+            f"{free[name]:g} {name} free, {amount} wanted"
+            for name, amount in amounts.items()
+            if amount > free[name]
+        ]
+        for group in self.groups:
+            lacks = sorted(group.required_traits - found.traits)
+            reasons += [f"it has no trait {name}" for name in lacks]
+            has = sorted(group.forbidden_traits & found.traits)
+            reasons += [f"it has the trait {name}" for name in has]
+            if any(map(found.aggregates.isdisjoint, group.aggregates)):
+                reasons.append("it is not in the aggregates asked for")
+            if found.aggregates & group.forbidden_aggregates:
+                reasons.append("it is in an aggregate that is ruled out")
+        return [*reasons, *(["it is disabled"] if DISABLED_TRAIT in found.traits else [])]
+
+    def on_root(self, node: str, shared: Set[str]) -> AllocationRequest | None:
+        """All needs as allocations of *node*, whose tree is flat; None if it must be asked."""
+        amounts = self._amounts()
         if not self.is_plain or not amounts or not shared.isdisjoint(amounts):
             return None
         mappings = {each.requester_id or "": [node] for each in self.groups if each.resources}

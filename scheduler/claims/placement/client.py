@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,9 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
+from scheduler.claims.placement.connections import Connections
 from scheduler.conf import claims as conf_claims
+from scheduler.engine.record import GIVE_BACK, LIST, LOOK, PUT, QUESTION, READ
 
 LOG = logging.getLogger(__name__)
 
@@ -36,9 +37,6 @@ CONSUMER_CONFLICT: Final = "consumer generation conflict"
 OK, NO_CONTENT, NOT_FOUND, BROKEN = 200, 204, 404, 500
 #: Limits of pauses: before a call is made again, and where a server asks for a later one.
 LONGEST_PAUSE_SECONDS, LONGEST_OBEYED_SECONDS = 2.0, 5.0
-#: Age at which a connection is closed: a server may have as many processes as connections, and
-#: one that closes them itself does so just when they are used.
-KEPT_SECONDS: Final = 1.0
 #: Time of who names none.
 USUAL_SECONDS: Final = 30.0
 _NOAUTH, _CLAIMING = "noauth", ("PUT", "POST")
@@ -69,6 +67,8 @@ class Requester:
     request_id: str | None
     #: Deadline of all its calls, on the monotonic clock.
     ends_at: float = field(default_factory=lambda: time.monotonic() + USUAL_SECONDS, compare=False)
+    #: Kind and seconds of each call that was made.
+    calls: list[tuple[str, float]] = field(default_factory=list, compare=False)
 
     @classmethod
     def from_request(cls, context: Any, spec: Any) -> Requester:
@@ -81,42 +81,6 @@ class Requester:
     def within(self, seconds: float) -> Requester:
         """The same with so much time from now on."""
         return replace(self, ends_at=time.monotonic() + seconds)
-
-
-class Connections(requests.adapters.HTTPAdapter):
-    """At most so many connections, none of which is used for longer than a second.
-
-    A call waits for one as long as it would for its answer.
-    """
-
-    def __init__(self, most: int) -> None:
-        super().__init__(pool_maxsize=most)
-        self._most, self._free = most, threading.Semaphore(most)
-        self._is_timed, self._lock = False, threading.Lock()
-
-    def send(self, *args: Any, **more: Any) -> requests.Response:
-        """See the base class."""
-        if not self._free.acquire(timeout=more["timeout"]):
-            text = "no connection was free for %.3g s: [placement] max_connections = %d"
-            raise requests.ConnectionError(text % (more["timeout"], self._most))
-        try:
-            with self._lock:
-                was_timed, self._is_timed = self._is_timed, True
-            if not was_timed:
-                timer = threading.Timer(KEPT_SECONDS, self._renew)
-                timer.daemon = True
-                timer.start()
-            response = super().send(*args, **more)
-            _all_of_it = response.content  # until then the connection is in use
-            return response
-        finally:
-            self._free.release()
-
-    def _renew(self) -> None:
-        """Begin with new connections: the old ones are closed when nobody uses them."""
-        with self._lock:
-            self._is_timed = False
-            self.init_poolmanager(1, self._most)
 
 
 def pause_before(attempt: int) -> float:
@@ -180,10 +144,9 @@ class PlacementClient:
         found: list[dict[str, Any]] = body["resource_providers"]
         return found
 
-    def classes_of(self, provider: str, requester: Requester) -> set[str]:
-        """The resource classes that *provider* has."""
-        path = f"/resource_providers/{provider}/inventories"
-        return set(self._read(path, VERSION, requester)["inventories"])
+    def part_of(self, provider: str, part: str, requester: Requester) -> Any:
+        """One *part* of *provider*: its ``inventories``, ``usages``, ``traits``, ``aggregates``."""
+        return self._read(f"/resource_providers/{provider}/{part}", VERSION, requester)[part]
 
     def delete(self, consumer: str, requester: Requester) -> None:
         """Take from *consumer* whatever it has."""
@@ -314,7 +277,7 @@ class PlacementClient:
             left = requester.ends_at - time.monotonic()
             if left <= 0:
                 break
-            pause = pause_before(attempt - 1)
+            pause, began = pause_before(attempt - 1), time.monotonic()
             try:
                 response = self._adapter.request(
                     path,
@@ -340,6 +303,8 @@ class PlacementClient:
                 problem, asked = _error_text(response), response.headers.get("Retry-After", "")
                 if asked.isdecimal():
                     pause = min(int(asked), LONGEST_OBEYED_SECONDS)
+            finally:
+                requester.calls.append((_kind_of(method, path), time.monotonic() - began))
             if method in _CLAIMING:
                 raise Unavailable(problem)
             self.pause(min(pause, left))
@@ -378,6 +343,15 @@ def _first_error(response: Any) -> tuple[str, str]:
         return str(first.get("code", "")), str(first.get("detail", ""))
     except (ValueError, LookupError, TypeError, AttributeError):
         return "", ""
+
+
+def _kind_of(method: str, path: str) -> str:
+    """The kind of a call, one of ``engine.record.PLACEMENT_CALLS``."""
+    if path.startswith("/allocation_candidates"):
+        return QUESTION if "in_tree" in path else LIST
+    if not path.startswith("/allocations"):
+        return LOOK
+    return {"GET": READ, "DELETE": GIVE_BACK}.get(method, PUT)
 
 
 def _claim_of(

@@ -7,13 +7,13 @@ import math
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from oslo_log import log as logging
 
-from scheduler.claims.placement.candidates import DISABLED_TRAIT
+from scheduler.claims.placement.candidates import DISABLED_TRAIT, Facts, Wish
 from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
 
 LOG = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class _Said:
 
 
 class Memory:
-    """Refusals per query for at most *seconds*; shared classes, flat trees, and prices.
+    """Refusals and their causes for at most *seconds*; shared classes, flat trees, and prices.
 
     *clock* never goes back.
     """
@@ -63,6 +63,10 @@ class Memory:
         self._disabled: frozenset[str] = frozenset()
         self._client, self._seconds, self._clock = client, seconds, clock
         self._question_seconds, self._list_seconds = QUESTION_SECONDS, LIST_SECONDS
+        #: When providers were looked up last.
+        self.looked_at: float | None = None
+        self._facts: dict[str, Facts] = {}
+        self._is_busy = False
         self._said: OrderedDict[str, _Said] = OrderedDict()
         self._lock = threading.Lock()
         self._shared_at = self._trees_at = -math.inf
@@ -80,12 +84,54 @@ class Memory:
             said = self._of(query)
             said.refused, said.listed, said.listed_at = {}, nodes, self._clock()
 
-    def passed_over(self, query: str) -> tuple[frozenset[str] | None, list[str]]:
+    def passed_over(
+        self, query: str, wishes: Sequence[Wish]
+    ) -> tuple[frozenset[str] | None, set[str]]:
         """The only nodes that Placement has, if that is known, and those it refuses."""
         with self._lock:
             said, since = self._of(query), self._clock() - self._seconds()
             said.refused = {node: at for node, at in said.refused.items() if at > since}
-            return said.listed if said.listed_at > since else None, list(said.refused)
+            self._facts = {node: each for node, each in self._facts.items() if each.at > since}
+            lacking = {
+                node
+                for node, each in self._facts.items()
+                if all(wish.lacking(each, self.shared) for wish in wishes)
+            }
+            return said.listed if said.listed_at > since else None, lacking.union(said.refused)
+
+    def find_causes(
+        self, wishes: Sequence[Wish], nodes: Mapping[str, str], causes: dict[str, str]
+    ) -> None:
+        """Learn, beside the requests, why *nodes* were refused; put it into *causes* by name.
+
+        One request at a time: others may pass over the same hosts soon.
+        """
+        with self._lock:
+            is_busy, self._is_busy = self._is_busy, True
+        if not is_busy:
+            arguments = (wishes, nodes, causes)
+            threading.Thread(target=self._find_causes, args=arguments, daemon=True).start()
+
+    def _find_causes(
+        self, wishes: Sequence[Wish], nodes: Mapping[str, str], causes: dict[str, str]
+    ) -> None:
+        requester = Requester(None, None, None).within(LOOK_SECONDS)
+        try:
+            for node in nodes.keys() & self._flat:
+                part = functools.partial(self._client.part_of, node, requester=requester)
+                used, at = part("usages"), self._clock()
+                free = {
+                    name: (each["total"] - each["reserved"]) * each["allocation_ratio"] - used[name]
+                    for name, each in part("inventories").items()
+                }
+                facts = Facts(at, frozenset(part("traits")), frozenset(part("aggregates")), free)
+                causes[nodes[node]] = "; ".join(wishes[0].lacking(facts, self.shared))
+                with self._lock:
+                    self._facts[node] = facts
+        except (Unavailable, LookupError, TypeError, AttributeError) as error:
+            LOG.debug("The cause of a refusal is not known: %r", error)
+        finally:
+            self._is_busy = False
 
     def _of(self, query: str) -> _Said:
         said = self._said.setdefault(query, _Said())
@@ -141,7 +187,9 @@ class Memory:
         providers = functools.partial(self._client.providers, requester=requester)
         try:
             sharing = providers(f"required={SHARING}")
-            classes = [self._client.classes_of(each["uuid"], requester) for each in sharing]
+            classes = [
+                self._client.part_of(each["uuid"], "inventories", requester) for each in sharing
+            ]
             self.shared = frozenset().union(*classes)
             disabled = providers(f"required={DISABLED_TRAIT}")
             self._disabled = frozenset(each["uuid"] for each in disabled)
@@ -149,5 +197,6 @@ class Memory:
                 sizes = Counter(each["root_provider_uuid"] for each in providers(""))
                 self._flat = frozenset(root for root, size in sizes.items() if size == 1)
                 self._trees_at = now
+            self.looked_at = now
         except (Unavailable, LookupError, TypeError, AttributeError) as error:
             LOG.warning("Providers cannot be looked up in Placement: %r", error)

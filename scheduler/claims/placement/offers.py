@@ -13,6 +13,7 @@ from scheduler.claims.backend import Offered, Selections
 from scheduler.claims.placement.candidates import CandidateQuery, Candidates, Wish, fleet_of
 from scheduler.claims.placement.client import Requester
 from scheduler.claims.placement.memory import Memory
+from scheduler.engine.record import PlacementUse
 
 LOG = logging.getLogger(__name__)
 
@@ -53,7 +54,9 @@ class Offers:
         options: Any,
         spec: Any,
         requester: Requester,
+        use: PlacementUse,
     ) -> None:
+        self._use = use
         self._query, self._memory, self._spec, self._requester = query, memory, spec, requester
         self.asks = options.placement_query == CHOSEN
         self.known: Candidates = {}
@@ -93,7 +96,7 @@ class Offers:
             return Offered({node: room.get(node) for node in self.known})
         if self._stage is not _Stage.CHOSEN:
             return Offered(room, others=True)
-        nodes, refused = self._memory.passed_over(self._key)
+        nodes, refused = self._memory.passed_over(self._key, self._wishes)
         room = {**dict.fromkeys(refused, 0), **room}
         self._passes_over = nodes is not None or bool(room)
         if nodes is None:
@@ -153,25 +156,29 @@ class Offers:
         Raises NoValidHost at the deadline.
         """
         chosen = dict.fromkeys(first.compute_node_uuid for first, *_others in selections)
-        everyone = dict.fromkeys(each.compute_node_uuid for row in selections for each in row)
+        hosts = {each.compute_node_uuid: each.service_host for row in selections for each in row}
         wanted = [node for node in chosen if node not in self.known or node in self._built]
         wanted += [
             node
-            for node in everyone
+            for node in hosts
             if node not in chosen and node not in self.known and not self._build(node)
         ]
         is_first = self._stage is _Stage.CHOSEN
         if is_first and self._memory.prefers_list(len(wanted)):
             self._turn_to_list()
             return False
-        refused = len(self._refused)
+        before = len(self._refused)
         for node in wanted:
-            if len(self._refused) > refused and node not in chosen:
+            if len(self._refused) > before and node not in chosen:
                 break  # the next decision may have other alternates
+            self._use.asked.append(hosts[node])
             self._ask_about(node)
-        if len(self._refused) == refused:
-            return True
         refused = len(self._refused)
+        if refused == before:
+            return True
+        news = {node: hosts[node] for node in list(self._refused)[before:]}
+        self._use.refused.update(dict.fromkeys(news.values(), ""))
+        self._memory.find_causes(self._wishes, news, self._use.refused)
         if is_first and (refused >= self._most_refused or self._memory.gives_up(refused)):
             self._turn_to_list()
         return False

@@ -47,6 +47,7 @@ function facts(decision) {
     ["Took", `${decision.elapsed_ms.toFixed(1)} ms${stages.length ? ` (${stages.join(", ")})` : ""}`],
     ["State", age === null ? "never read" : `${age.toFixed(2)} s old`],
     ["Claim", claimText(decision.claim)],
+    ["Placement", placementText(decision.placement)],
     ["Cells left out", (decision.cells_left_out ?? []).join(", ")],
     ["Driver", decision.driver],
     ["Seed", decision.seed],
@@ -59,6 +60,13 @@ function claimText(claim) {
   if (!claim || (claim.outcome === null && !claim.races_lost)) return null;
   const lost = claim.races_lost ? `, ${several(claim.races_lost, "race")} lost` : "";
   return `${claim.outcome ?? "none"}${lost}`;
+}
+
+function placementText(use) {
+  if (!use) return null;
+  const calls = Object.entries(use.calls).map(([kind, times]) => `${times} × ${kind}`).join(", ");
+  const refused = Object.entries(use.refused).map(([host, reason]) => `; refused ${host}${reason ? ` (${reason})` : ""}`);
+  return `${use.ms.toFixed(1)} ms (${calls})${use.asked.length ? `, asked about ${use.asked.join(", ")}` : ""}${refused.join("")}`;
 }
 
 function filters(decision) {

@@ -260,12 +260,16 @@ def test_allocations_that_stay_are_named(caplog):
 
 
 def test_the_caller_learns_that_placement_did_not_answer(caplog):
-    with a_placement(*[GONE_FOR_NOW] * 10_000) as (_server, conf):
+    with a_placement(*[GONE_FOR_NOW] * 10_000) as (server, conf):
         conf.set_override("placement_deadline_seconds", 1, group="scheduler")
         driver = a_driver(conf, SAMPLE)
         with pytest.raises(errors.NoValidHost, match="Placement did not answer within 1 s"):
             driver.select_destinations(*request_of(SAMPLE), [CONSUMER])
     assert "Placement is not available: no answer in time: HTTP 503" in caplog.text
+    assert driver.claims.problem in caplog.text
+    use = driver.records[-1].placement
+    assert use.is_unanswered
+    assert use.to_dict()["calls"] == {"list": len(server.calls)}
 
 
 NO_PROVIDERS = (200, {"resource_providers": []})

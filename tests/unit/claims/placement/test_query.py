@@ -1,12 +1,13 @@
 """What a request asks of Placement, as the query that is sent."""
 
 import urllib.parse
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from scheduler import errors, objects
-from scheduler.claims.placement.candidates import CandidateQuery, Fleet, fleet_of
+from scheduler.claims.placement.candidates import CandidateQuery, Facts, Fleet, fleet_of
 from tests.builders import a_conf, a_fleet, a_request
 
 AGGREGATE, OTHER, NODE = (f"00000000-0000-4000-8000-00000000000{n}" for n in (1, 2, 3))
@@ -283,3 +284,45 @@ def test_the_oldest_service_is_known_whoever_comes_and_goes():
     assert (table.lowest_service_version, twin.lowest_service_version) == (74, 60)
     table.set_service("h1", None, 0.0)
     assert table.lowest_service_version == 75
+
+
+FACTS = Facts(0.0, frozenset({"HW_A"}), frozenset({AGGREGATE}), {"VCPU": 2, "MEMORY_MB": 100})
+SMALL = {**NO_DISK, "memory_mb": 100}
+
+
+@pytest.mark.parametrize(
+    ("spec", "shared", "reasons"),
+    [
+        pytest.param({}, (), [], id="nothing"),
+        pytest.param({"trait:HW_A": "required"}, (), [], id="its trait"),
+        pytest.param({"trait:B": "required"}, (), ["it has no trait B"], id="a trait"),
+        pytest.param({"trait:HW_A": "forbidden"}, (), ["it has the trait HW_A"], id="a ban"),
+        pytest.param(
+            {"resources:VCPU": "3", "resources:X": "1"},
+            (),
+            ["2 VCPU free, 3 wanted", "0 X free, 1 wanted"],
+            id="room",
+        ),
+        pytest.param({"resources1:VCPU": "1"}, (), ["2 VCPU free, 3 wanted"], id="room in all"),
+        pytest.param({"resources:X": "1"}, {"X"}, [], id="shared"),
+        pytest.param(
+            {"requested_destination": objects.Destination(aggregates=[OTHER])},
+            (),
+            ["it is not in the aggregates asked for"],
+            id="aggregates",
+        ),
+        pytest.param(
+            {"requested_destination": objects.Destination(forbidden_aggregates={AGGREGATE})},
+            (),
+            ["it is in an aggregate that is ruled out"],
+            id="forbidden aggregates",
+        ),
+    ],
+)
+def test_why_a_provider_would_be_refused(spec, shared, reasons):
+    is_specs = all(":" in key for key in spec)
+    wanted = a_spec(spec, flavor=SMALL) if is_specs else a_spec(flavor=SMALL, **spec)
+    (wish,) = CandidateQuery(a_conf(), None).wishes(wanted, NO_FLEET)
+    assert wish.lacking(FACTS, set(shared)) == reasons
+    disabled = replace(FACTS, traits=FACTS.traits | {DISABLED[1:]})
+    assert shared or wish.lacking(disabled, set())[-1] == "it is disabled"

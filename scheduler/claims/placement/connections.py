@@ -1,0 +1,48 @@
+"""Connections to Placement and Keystone: few, and none that a server may be about to close."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Final
+
+import requests
+
+#: Age at which a connection is closed: a server may have as many processes as connections, and
+#: one that closes them itself does so just when they are used.
+KEPT_SECONDS: Final = 1.0
+
+
+class Connections(requests.adapters.HTTPAdapter):
+    """At most so many connections, none of which is used for longer than a second.
+
+    A call waits for one as long as it would for its answer.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(pool_maxsize=most)
+        self._most, self._free = most, threading.Semaphore(most)
+        self._is_timed, self._lock = False, threading.Lock()
+
+    def send(self, *args: Any, **more: Any) -> requests.Response:
+        """See the base class."""
+        if not self._free.acquire(timeout=more["timeout"]):
+            text = "no connection was free for %.3g s: [placement] max_connections = %d"
+            raise requests.ConnectionError(text % (more["timeout"], self._most))
+        try:
+            with self._lock:
+                was_timed, self._is_timed = self._is_timed, True
+            if not was_timed:
+                timer = threading.Timer(KEPT_SECONDS, self._renew)
+                timer.daemon = True
+                timer.start()
+            response = super().send(*args, **more)
+            _all_of_it = response.content  # until then the connection is in use
+            return response
+        finally:
+            self._free.release()
+
+    def _renew(self) -> None:
+        """Begin with new connections: the old ones are closed when nobody uses them."""
+        with self._lock:
+            self._is_timed = False
+            self.init_poolmanager(1, self._most)
