@@ -33,7 +33,6 @@ from scheduler.objects.host import (
     PciDevicePool,
     PciDevicePoolList,
     Service,
-    ServiceList,
 )
 from scheduler.objects.image import ImageMeta, ImageMetaProps
 from scheduler.objects.instance import (
@@ -44,7 +43,6 @@ from scheduler.objects.instance import (
     InstanceList,
     InstancePCIRequest,
     InstancePCIRequests,
-    Migration,
     Tag,
     TagList,
 )

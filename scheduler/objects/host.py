@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -64,10 +63,6 @@ class HVSpec(WireObject):
     def from_list(cls, triple: Sequence[Any]) -> Self:
         """Read ``[arch, hypervisor type, vm mode]``; further elements are ignored."""
         return cls(arch=triple[0], hv_type=triple[1], vm_mode=triple[2])
-
-    def to_list(self) -> list[str]:
-        """The triple, as JSON columns hold it."""
-        return [self.arch, self.hv_type, self.vm_mode]
 
 
 class PciDevicePool(WireObject):
@@ -168,10 +163,6 @@ class Service(WireObject):
     }
 
 
-class ServiceList(ListObject, of=Service, version="1.19"):
-    """Services."""
-
-
 class Aggregate(WireObject):
     """A named set of hosts with metadata; ``hosts`` are service hosts."""
 
@@ -217,15 +208,6 @@ class MonitorMetric(WireObject):
             values["value"] *= 100
         return cls.read_fields(values)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The entry for the text."""
-        values = self.set_fields()
-        if self.timestamp is not None:
-            values["timestamp"] = self.timestamp.replace(tzinfo=None).isoformat()
-        if self.name in PERCENT_METRICS and self.value is not None:
-            values["value"] = self.value / 100.0
-        return values
-
 
 class MonitorMetricList(ListObject, of=MonitorMetric, version="1.1"):
     """All metrics of a host (reference page database, section 5.4)."""
@@ -243,7 +225,3 @@ class MonitorMetricList(ListObject, of=MonitorMetric, version="1.1"):
         if not isinstance(metrics, list) or not all(isinstance(m, dict) for m in metrics):
             raise errors.InvalidRequest(field=cls.__name__, reason=f"found {described(metrics)}")
         return cls(objects=[MonitorMetric.from_dict(metric) for metric in metrics])
-
-    def to_text(self) -> str:
-        """The JSON text for the column."""
-        return json.dumps([metric.to_dict() for metric in self])

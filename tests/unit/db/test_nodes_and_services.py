@@ -63,7 +63,9 @@ def test_documents_become_json_and_fields(conn):
     compute_nodes.upsert(conn, "h1", "n1", values)
     node = compute_nodes.get(conn, "h1", "n1")
     assert node.stats == {"num_instances": "2"}
-    assert [spec.to_list() for spec in node.supported_hv_specs] == [["x86_64", "qemu", "hvm"]]
+    assert [dict(spec) for spec in node.supported_hv_specs] == [
+        {"arch": "x86_64", "hv_type": "qemu", "vm_mode": "hvm"}
+    ]
     assert [pool.count for pool in node.pci_device_pools] == [2]
     assert json.loads(node.cpu_info) == {"arch": "x86_64"}
     assert (str(node.host_ip), node.ram_allocation_ratio) == ("10.0.0.11", 1.5)

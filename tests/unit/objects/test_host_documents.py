@@ -174,14 +174,12 @@ def test_metrics():
     metrics = objects.MonitorMetricList.from_text(json.dumps(METRICS))
     assert [m.value for m in metrics] == [28, 1600, None]
     assert metrics[2].numa_membw_values == {"0": 10}
-    expected = [{**METRICS[0], "value": 0.28}, *METRICS[1:]]
-    assert json.loads(metrics.to_text()) == expected
     for nothing in (None, "", "[]"):
         assert len(objects.MonitorMetricList.from_text(nothing)) == 0
 
 
 def test_supported_guests_of_a_host():
     spec = objects.HVSpec.from_list(["AMD64", "xapi", "hvm", "extra"])
-    assert spec.to_list() == ["x86_64", "xen", "hvm"]
-    newer = ["new", "newer", "newest"]
-    assert objects.HVSpec.from_list(newer).to_list() == newer
+    assert [spec.arch, spec.hv_type, spec.vm_mode] == ["x86_64", "xen", "hvm"]
+    newer = objects.HVSpec.from_list(["new", "newer", "newest"])
+    assert [newer.arch, newer.hv_type, newer.vm_mode] == ["new", "newer", "newest"]
