@@ -183,7 +183,7 @@ class ReplyCache:
 def answer_to_text(selections: Sequence[objects.Selection]) -> str:
     """The Selections of one instance as text."""
     return json.dumps(
-        [[objects.to_primitive(each), _exact_numbers(each)] for each in selections],
+        [[objects.to_primitive(each), exact_numbers(each)] for each in selections],
         separators=(",", ":"),
     )
 
@@ -209,6 +209,7 @@ def answer_from_text(text: str) -> list[objects.Selection]:
     return selections
 
 
-def _exact_numbers(selection: objects.Selection) -> dict[str, Any]:
+def exact_numbers(selection: objects.Selection) -> dict[str, Any]:
+    """The limits of *selection* that are numbers, with fractions that its object cuts off."""
     limits = getattr(selection, "limits_exact", None) or {}
     return {name: value for name, value in limits.items() if isinstance(value, int | float)}

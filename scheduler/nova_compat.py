@@ -44,11 +44,9 @@ class AuditingLogger(oslo_log.KeywordArgumentAdapter):
     """A logger that knows ``audit``, which is INFO here, and ``warn`` on every Python."""
 
     def audit(self, msg: object, *args: Any, **kwargs: Any) -> None:
-        """Log at INFO."""
         self.log(logging.INFO, msg, *args, **kwargs)
 
     def warn(self, msg: object, *args: Any, **kwargs: Any) -> None:
-        """Log at WARNING."""
         self.log(logging.WARNING, msg, *args, **kwargs)
 
 

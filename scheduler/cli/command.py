@@ -94,7 +94,6 @@ class Base(command.Command):
 
     @property
     def conf(self) -> cfg.ConfigOpts:
-        """The configuration."""
         return self.app.conf
 
     @property
@@ -170,7 +169,6 @@ class List(Base, lister.Lister):
     columns: ClassVar[Sequence[str] | Mapping[str, str]] = ()
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """One row for each."""
         found, columns = super().take_action(parsed_args), self.columns
         if isinstance(columns, Mapping):
             found = [[row[key] for key in columns.values()] for row in found]
@@ -208,11 +206,9 @@ class Usage(columns.FormattableColumn[Any]):
     """``(used, total)``: ``3/16`` for people, two numbers for programs."""
 
     def human_readable(self) -> str:
-        """Used of total."""
         return "{}/{}".format(*self._value)
 
     def machine_readable(self) -> dict[str, int]:
-        """Both numbers."""
         return dict(zip(("used", "total"), self._value, strict=True))
 
 
@@ -220,7 +216,6 @@ class Names(columns.FormattableColumn[Any]):
     """A list of names, which people see one after the other."""
 
     def human_readable(self) -> str:
-        """Separated by commas."""
         return ", ".join(self._value)
 
     def machine_readable(self) -> list[str]:
@@ -242,7 +237,6 @@ class Shortened(columns.FormattableColumn[Any]):
     LENGTH = 60
 
     def human_readable(self) -> str:
-        """At most so many characters."""
         text = "-" if self._value is None else str(self._value)
         return text if len(text) <= self.LENGTH else f"{text[: self.LENGTH]}... ({len(text)})"
 

@@ -44,7 +44,6 @@ class Show(_Table):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Ask every worker."""
         with self.asking(parsed_args) as daemons:
             if parsed_args.host:
                 hosts = list(dict.fromkeys(parsed_args.host))

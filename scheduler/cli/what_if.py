@@ -117,7 +117,6 @@ class WhatIf(bus.OnWorkers):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Ask, and print both decisions."""
         name, has_options = parsed_args.name, is_given(parsed_args)
         if bool(name) == has_options:
             reason = "give it, or else options of a request: see --flavor, --flavor-ram, --request"

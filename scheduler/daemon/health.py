@@ -41,7 +41,6 @@ class Check:
     worker: int | None = None
 
     def to_plain(self) -> dict[str, Any]:
-        """As JSON has it."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 

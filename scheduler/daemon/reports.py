@@ -48,7 +48,6 @@ class Report(guru_meditation_report.TextGuruMeditation):
     _told_at: ClassVar[float] = -math.inf
 
     def add_section(self, heading: Any, generator: Generator, index: int | None = None) -> None:
-        """See the base class."""
         super().add_section(heading, lambda: _guarded(generator), index)
 
     def run(self) -> str:

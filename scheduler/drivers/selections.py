@@ -7,6 +7,7 @@ from typing import Any
 from scheduler import objects
 from scheduler.engine.decision import Placement
 from scheduler.hosts.host_state import HostState
+from scheduler.idempotency import exact_numbers
 
 #: Value of ``allocation_request`` without Placement: the JSON text of null.
 NO_ALLOCATION_REQUEST = "null"
@@ -69,6 +70,4 @@ def as_dict(chosen: Any, numa_limits_version: str | None) -> dict[str, Any]:
     reply: dict[str, Any] = selection.to_dict(numa_limits_version)
     if selection.limits is None:
         return {**reply, "limits": None}
-    exact = getattr(selection, "limits_exact", None) or {}
-    floats = {name: value for name, value in exact.items() if isinstance(value, int | float)}
-    return {**reply, "limits": {**reply["limits"], **floats}}
+    return {**reply, "limits": {**reply["limits"], **exact_numbers(selection)}}

@@ -159,7 +159,7 @@ class _Scheduler:
         answer: Answer = {} if record is None else _recorded(record, self.driver)
         if failure is not None:
             self._failed(answer, failure)
-        elif record is None or _is_forced(record):
+        elif record is None or (record.is_forced and len(set(record.drawn_from)) <= 1):
             self._choice(answer, selections)
         if not answer.get("limits"):
             answer.pop("limits", None)
@@ -271,11 +271,6 @@ def _name(table: HostTable, row: int) -> str:
 def _pairs(table: HostTable, rows: np.ndarray) -> list[list[str | None]]:
     """Host and node of each, sorted."""
     return sorted(list(table.keys[row]) for row in rows.tolist())
-
-
-def _is_forced(record: DecisionRecord) -> bool:
-    """True when nothing was left to chance or to the order of equals."""
-    return record.is_forced and len(set(record.drawn_from)) <= 1
 
 
 def _pair(selection: objects.Selection) -> list[str]:

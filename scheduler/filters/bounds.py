@@ -29,7 +29,6 @@ class OvercommitFilter(HostFilter):
         return ratios
 
     def ratio_of(self, host_state: HostState) -> float:
-        """The same of one host."""
         if type(self).ratio is OvercommitFilter.ratio:
             return float(getattr(host_state, self.ratio_column))
         return float(self.ratio(Candidates.alone(host_state))[0])

@@ -1,7 +1,8 @@
 """The NUMA topologies of guests and hosts, and a host's limits, as immutable, hashable values.
 
 One parsed document serves every host that reported the same text.  Accounting therefore builds
-a new value and shares what stayed the same.
+a new value and shares what stayed the same.  ``from_object`` takes a wire object, and
+``to_object`` makes one.
 """
 
 from __future__ import annotations
@@ -41,7 +42,6 @@ class GuestCell:
 
     @classmethod
     def from_object(cls, cell: objects.InstanceNUMACell) -> Self:
-        """The value of a wire object."""
         pins, cores = cell.cpu_pinning, cell.cpu_topology
         return cls(
             id=cell.id,
@@ -63,12 +63,10 @@ class GuestCell:
 
     @property
     def memory_kb(self) -> int:
-        """Memory in KiB."""
         return self.memory_mb * 1024
 
     @property
     def cpus(self) -> frozenset[int]:
-        """All CPUs of the cell."""
         return self.floating | self.dedicated
 
     @property
@@ -81,7 +79,6 @@ class GuestCell:
         return replace(self, pins=None, reserved=frozenset())
 
     def to_object(self) -> objects.InstanceNUMACell:
-        """The wire object."""
         cell = objects.InstanceNUMACell(
             id=self.id,
             cpuset=set(self.floating),
@@ -109,7 +106,6 @@ class GuestTopology:
 
     @classmethod
     def from_object(cls, topology: objects.InstanceNUMATopology) -> Self:
-        """The value of a wire object."""
         return cls(
             cells=tuple(map(GuestCell.from_object, topology.cells)),
             emulator_threads_policy=topology.emulator_threads_policy,
@@ -143,7 +139,6 @@ class GuestTopology:
         return frozenset(cell.id for cell in self.cells)
 
     def to_object(self) -> objects.InstanceNUMATopology:
-        """The wire object."""
         topology = objects.InstanceNUMATopology(cells=[cell.to_object() for cell in self.cells])
         if self.emulator_threads_policy is not None:
             topology.emulator_threads_policy = self.emulator_threads_policy
@@ -181,11 +176,9 @@ class Networks:
 
     @classmethod
     def from_object(cls, metadata: objects.NetworkMetadata) -> Self:
-        """The value of a wire object."""
         return cls(frozenset(metadata.physnets), bool(metadata.tunneled))
 
     def to_object(self) -> objects.NetworkMetadata:
-        """The wire object."""
         return objects.NetworkMetadata(physnets=set(self.physnets), tunneled=self.tunneled)
 
 
@@ -211,7 +204,6 @@ class HostCell:
 
     @classmethod
     def from_object(cls, cell: objects.NUMACell) -> Self:
-        """The value of a wire object."""
         metadata = cell.network_metadata
         return cls(
             id=cell.id,
@@ -282,7 +274,6 @@ class HostTopology:
 
     @classmethod
     def from_object(cls, topology: objects.NUMATopology) -> Self:
-        """The value of a wire object."""
         return cls(tuple(map(HostCell.from_object, topology.cells)))
 
     @classmethod
@@ -296,7 +287,6 @@ class HostTopology:
         return None if topology is None else cls.from_object(topology)
 
     def to_object(self) -> objects.NUMATopology:
-        """The wire object."""
         return objects.NUMATopology(cells=[cell.to_object() for cell in self.cells])
 
     def to_text(self) -> str:
@@ -321,7 +311,6 @@ class Limits:
 
     @classmethod
     def from_object(cls, limits: objects.NUMATopologyLimits) -> Self:
-        """The value of a wire object."""
         metadata = limits.network_metadata
         return cls(
             cpu_ratio=limits.cpu_allocation_ratio,
@@ -330,7 +319,6 @@ class Limits:
         )
 
     def to_object(self) -> objects.NUMATopologyLimits:
-        """The wire object, as replies carry it."""
         limits = objects.NUMATopologyLimits(
             cpu_allocation_ratio=self.cpu_ratio, ram_allocation_ratio=self.ram_ratio
         )

@@ -126,7 +126,6 @@ class WireObject:
 
     @property
     def obj_fields(self) -> list[str]:
-        """The names of all fields, set or not, as Nova lists them."""
         return list(self.FIELDS)
 
     def set_fields(self) -> dict[str, Any]:

@@ -94,7 +94,6 @@ class Pools:
         return cls() if stored is None else cls.from_object(stored)
 
     def to_object(self) -> objects.PciDevicePoolList:
-        """The pools as wire objects, in order."""
         return objects.PciDevicePoolList(
             objects=[objects.PciDevicePool.from_dict(pool.to_dict()) for pool in self.pools]
         )
@@ -130,7 +129,6 @@ class Request:
 
     @classmethod
     def from_object(cls, request: objects.InstancePCIRequest) -> Self:
-        """The value of a wire object."""
         return cls(
             count=request.count,
             specs=tuple(tuple(sorted(spec.items())) for spec in request.spec),

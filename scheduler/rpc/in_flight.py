@@ -98,12 +98,10 @@ class InFlightRequests:
         stuck = [
             now - one.began_at
             for one in still
-            if now - self.moved_at > limit_seconds or self._was_overtaken(one)
+            if now - self.moved_at > limit_seconds
+            or self._latest_ended.get(one.method, one.began_at) > one.began_at
         ]
         return max(stuck, default=None)
-
-    def _was_overtaken(self, request: InFlightRequest) -> bool:
-        return self._latest_ended.get(request.method, request.began_at) > request.began_at
 
     def _note_end(self, request: InFlightRequest) -> None:
         self.moved_at = self._clock()

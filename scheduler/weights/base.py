@@ -72,7 +72,6 @@ class HostWeigher(BaseHostWeigher):
         self.asks_aggregates = semantics.from_conf(conf).multiplier_per_aggregate
 
     def configured_multiplier(self, conf: Any) -> float:
-        """The option's value."""
         return float(conf.filter_scheduler[self.multiplier_option])
 
     def multipliers(self, hosts: Candidates) -> np.ndarray | float:
@@ -84,7 +83,6 @@ class HostWeigher(BaseHostWeigher):
         return hosts.per_document("aggregates", self._of_aggregates, np.float64, key=self)
 
     def weight_multiplier(self, host_state: Any) -> float:
-        """The multiplier of one host."""
         if not self.asks_aggregates:
             return self.multiplier
         return self._of_aggregates(host_state.aggregates)

@@ -29,7 +29,6 @@ class MetricsWeigher(HostWeigher):
         self.weight_of_unavailable = options.weight_of_unavailable
 
     def configured_multiplier(self, conf: Any) -> float:
-        """The option's value."""
         return float(conf.metrics.weight_multiplier)
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
