@@ -37,11 +37,14 @@ REPORT_SECONDS, BEAT_SECONDS = 60, 10
 #: The service version of a nova-compute of today.
 SERVICE_VERSION: Final = 74
 START_SECONDS: Final = 300
-WIDE: Final = {
-    "optimize_for_wide_provider_trees": "true",
-    "max_allocation_candidates": "1000",
-    "allocation_candidates_generation_strategy": "breadth-first",
-}
+#: Options of Placement for hosts with many devices.
+WIDE: Final = """
+[workarounds]
+optimize_for_wide_provider_trees = true
+[placement]
+max_allocation_candidates = 100
+allocation_candidates_generation_strategy = breadth-first
+"""
 _UNUSED: Final = {"parent_provider_id": None, "generation": 0}
 
 
@@ -174,7 +177,7 @@ def placement(session: Session, made: Cloud, processes: int, wide: bool) -> Plac
     """Placement on the cloud's tables with so many uwsgi processes."""
 
     def start(ending: contextlib.ExitStack) -> Placement:
-        options = WIDE if wide else {}
+        options = WIDE if wide else ""
         server = Placement(PLACEMENT.ensure(), made.placement_url, processes, options)
         return ending.enter_context(server)
 

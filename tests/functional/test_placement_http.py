@@ -69,6 +69,7 @@ def fills_the_fleet(fleet: Fleet, settings: dict[str, Any], workers: int = 2) ->
         pytest.param("HTTP/1.1", {"busy": 7}, id="503 with Retry-After"),
         pytest.param("HTTP/1.1", {"loses": 5}, id="cut before the call"),
         pytest.param("HTTP/1.1", {"forgets": 5}, id="cut before the answer"),
+        pytest.param("HTTP/1.1", {"gives up": 5}, id="504 instead of the answer"),
         pytest.param("HTTP/1.1", {"closes": 1, "busy": 11, "forgets": 7}, id="all at once"),
     ],
 )
@@ -79,6 +80,12 @@ def test_calls_that_fail_on_the_way_lose_nothing(
     settings = {**fleet.placement.settings, "endpoint_override": proxy.endpoint}
     fills_the_fleet(fleet, settings)
     assert proxy.seen == set(misbehaves)
+
+
+def test_kept_connections_may_outnumber_the_processes(fleet: Fleet, ending: ExitStack) -> None:
+    proxy = ending.enter_context(PlacementProxy(fleet.placement.port, processes=2))
+    settings = {**fleet.placement.settings, "endpoint_override": proxy.endpoint}
+    fills_the_fleet(fleet, settings, workers=4)
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -101,7 +108,7 @@ def test_a_private_authority_is_trusted_if_it_is_named(
 
 @pytest.mark.parametrize("password", [PASSWORD, "wrong"])
 def test_tokens_that_expire_are_replaced(fleet: Fleet, ending: ExitStack, password: str) -> None:
-    keystone = ending.enter_context(Keystone(calls=5))
+    keystone = ending.enter_context(Keystone(calls=15))
     proxy = ending.enter_context(PlacementProxy(fleet.placement.port, keystone=keystone))
     keystone.placement = proxy.endpoint
     settings = {"auth_type": "password", "auth_url": keystone.url, "username": "placement"}

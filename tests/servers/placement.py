@@ -22,9 +22,9 @@ auth_strategy = noauth2
 connection = {url}
 [placement]
 allocation_conflict_retry_count = 1
-{options}
 [oslo_policy]
 policy_file = {policy}
+{options}
 """
 # Without a Keystone nobody has a role.
 _RULES = ("admin_api", "service_api", "admin_or_service_api")
@@ -34,18 +34,16 @@ class Placement(PrivateServer):
     """Placement on the database at *url*, filled through its own REST API.
 
     With *processes* uwsgi serves it, and closes each connection after the answer; *options* are
-    more of ``[placement]``.
+    more lines of its file.
     """
 
     name = "placement"
     #: waitress takes a SIGTERM for what it is.
     stopped_code = -15
 
-    def __init__(
-        self, python: Path, url: str, processes: int = 0, options: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, python: Path, url: str, processes: int = 0, options: str = "") -> None:
         super().__init__()
-        self._processes, self._options = processes, options or {}
+        self._processes, self._options = processes, options
         self.port = self.reserve_port()
         self._python = python
         self._url = url
@@ -53,9 +51,8 @@ class Placement(PrivateServer):
     def set_up(self) -> None:
         policy = self.folder / "policy.yaml"
         policy.write_text("".join(f'"{name}": "@"\n' for name in _RULES), encoding="utf-8")
-        options = "\n".join(f"{name} = {value}" for name, value in self._options.items())
         url = self._url.replace("%", "%%")
-        text = _CONF.format(url=url, policy=policy, options=options)
+        text = _CONF.format(url=url, policy=policy, options=self._options)
         (self.folder / "placement.conf").write_text(text, encoding="utf-8")
         manage = str(self._python.with_name("placement-manage"))
         self.run_tool([manage, "--config-dir", str(self.folder), "db", "sync"])

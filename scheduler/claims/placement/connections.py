@@ -1,7 +1,5 @@
 """Connections to Placement and Keystone: few, and none that a server may be about to close."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any, Final
 
@@ -9,13 +7,14 @@ import requests
 
 #: Age at which a connection is closed: a server may have as many processes as connections, and
 #: one that closes them itself does so just when they are used.
-KEPT_SECONDS: Final = 1.0
+KEPT_SECONDS: Final = 0.25
 
 
 class Connections(requests.adapters.HTTPAdapter):
-    """At most so many connections, none of which is used for longer than a second.
+    """At most so many connections, none of which is used for longer than KEPT_SECONDS.
 
-    A call waits for one as long as it would for its answer.
+    A call waits for one as long as it would for its answer.  A claim gets a new one: it could not
+    be made again without a look if the server were just closing the connection.
     """
 
     def __init__(self, most: int) -> None:
@@ -31,12 +30,15 @@ class Connections(requests.adapters.HTTPAdapter):
         try:
             with self._lock:
                 was_timed, self._is_timed = self._is_timed, True
+                if args[0].method in ("PUT", "POST"):
+                    self.init_poolmanager(1, self._most)
             if not was_timed:
                 timer = threading.Timer(KEPT_SECONDS, self._renew)
                 timer.daemon = True
                 timer.start()
             response = super().send(*args, **more)
-            _all_of_it = response.content  # until then the connection is in use
+            # All of it, as the connection is in use until then, and kept by what is raw.
+            _content, response.raw = response.content, None
             return response
         finally:
             self._free.release()

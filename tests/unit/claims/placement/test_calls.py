@@ -22,7 +22,7 @@ from scheduler.claims.placement.client import (
     Requester,
     Unavailable,
 )
-from scheduler.claims.placement.connections import KEPT_SECONDS, Connections
+from scheduler.claims.placement.connections import Connections
 from scheduler.drivers import Parts, load
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
@@ -283,7 +283,7 @@ def test_a_connection_is_closed_after_a_second():
     with lasting_connections(2) as (server, call):
         server.may_answer.set()
         assert [call(), call()] == [204, 204]
-        wait_until(lambda: server.closed, 10 * KEPT_SECONDS, "the connection is closed")
+        wait_until(lambda: server.closed, 10, "the connection is closed")
         assert call() == 204
     first, second, third = server.ports
     assert first == second == server.closed[0] != third
