@@ -110,8 +110,9 @@ class FleetReader:
         #: Rows that look backs have found and polls have not, since they were last told.
         self._late = 0
         self._reads_aggregates, self._reads_images = aggregates, False
+        self._beside = BesideReader(database, self._changed_rows)
         #: Made by the first read, when it is known what triggers count.
-        self._parts: tuple[FleetPoll, BesideReader] | None = None
+        self._poll: FleetPoll | None = None
         self._counters: list[str] = []
         self._aggregate_names: Collection[str] = ()
         #: Answers of the last poll; *quiet*: it found no changed rows.
@@ -130,8 +131,7 @@ class FleetReader:
     def close(self) -> None:
         """Give the connections up; the next read opens others."""
         self._session.close()
-        if self._parts is not None:
-            self._parts[1].close()
+        self._beside.close()
 
     def read(
         self, now: datetime.datetime, *, full: bool = False, image_properties: bool = False
@@ -143,8 +143,8 @@ class FleetReader:
         full one.
         """
         heartbeats: Sequence[Any] = ()
-        if self._parts is not None and self._read_at is not None and not full:
-            heartbeats = self._parts[1].heartbeats(now, self._late_seconds)
+        if self._read_at is not None and not full:
+            heartbeats = self._beside.heartbeats(now, self._late_seconds)
         self._reads_images = image_properties
         changes = self._session.run(lambda connection: self._read(connection, now, full=full))
         return [dataclasses.replace(changes, heartbeats=heartbeats)]
@@ -154,11 +154,10 @@ class FleetReader:
 
         For another thread than that of the reads, once they have begun, and one at a time.
         """
-        if self._parts is None:
+        if self._poll is None:
             return ()
-        beside = self._parts[1]
-        beside.look_back(now)
-        heartbeats = beside.heartbeats(now, HEARTBEAT_SECONDS)
+        self._beside.look_back(now)
+        heartbeats = self._beside.heartbeats(now, HEARTBEAT_SECONDS)
         return [FleetChanges(False, now, heartbeats=heartbeats, cell=self.cell)]
 
     def _read(
@@ -170,7 +169,7 @@ class FleetReader:
         since, are not read: together a state that never was, and perhaps without room.
         """
         full = full or self._read_at is None
-        poll, beside = self._parts = self._parts or self._made(connection)
+        beside = self._beside
         before = self._read_at or now
         since = before - self.overlap
         recent = whole_second(min(since + SETTLED, before))
@@ -180,12 +179,12 @@ class FleetReader:
         other_members, beside.members_changed = beside.members_changed, False
         ids: list[set[int]] = [set(), set()]
         if self._is_quiet and not full:
-            answers = self._ask(poll, beside, connection, times, ids)
+            answers = self._ask(connection, times, ids)
             if not any(ids) and answers == self._answers and not other_members:
                 self._read_at = now
                 return FleetChanges(False, now, flagged=self._flagged, cell=self.cell)
         with self._session.snapshot():
-            answers = self._ask(poll, beside, connection, times, ids)
+            answers = self._ask(connection, times, ids)
             news = {name for name in answers if answers[name] != self._answers.get(name)}
             if other_members:
                 news.add(MEMBERS)
@@ -198,7 +197,7 @@ class FleetReader:
             late = (last_read_at or now - PAST) - LOOK_BACK
             return self._result(connection, now, news, changed, late)
 
-    def _made(self, connection: sa.Connection) -> tuple[FleetPoll, BesideReader]:
+    def _make_poll(self, connection: sa.Connection) -> FleetPoll:
         counters = fleet_rows.counters(connection)
         state = fleet_rows.service_queries(self._dialect, counted="services" in counters)
         if self._reads_aggregates:
@@ -209,25 +208,19 @@ class FleetReader:
         names = [each.name for each in self._changed_rows]
         self._counters = names if counters.issuperset(names) else []
         state |= {name: fleet_rows.counter(name) for name in self._counters}
-        poll = FleetPoll(self.database, state, self._changed_rows)
-        lists_nodes = not self._counters
-        return poll, BesideReader(self.database, self._changed_rows, lists_nodes=lists_nodes)
+        return FleetPoll(self.database, state, self._changed_rows)
 
     def _ask(
-        self,
-        poll: FleetPoll,
-        beside: BesideReader,
-        connection: sa.Connection,
-        times: tuple[int, int],
-        ids: Sequence[set[int]],
+        self, connection: sa.Connection, times: tuple[int, int], ids: Sequence[set[int]]
     ) -> Answers:
         """The answers of a poll; it adds to the *ids* of changed nodes and instances."""
+        poll = self._poll = self._poll or self._make_poll(connection)
         answers, found = poll.run(connection, *times)
         for known, new, changed in zip(ids, found, self._changed_rows, strict=True):
             late = changed.take_late() - new
             self._late += len(late)
             known |= new | late
-        there, beside.node_ids = beside.node_ids, None
+        there, self._beside.node_ids = self._beside.node_ids, None
         if there is not None:
             ids[0].update(there ^ self._living)
         return answers
@@ -287,9 +280,8 @@ class FleetReader:
         metadata: dict[str, dict[str, str | None]] = {}
         for some in rows.in_batches(sorted(instance_ids)) if self._reads_images else ():
             metadata |= fleet_rows.image_properties(connection, tables.instances.c.id.in_(some))
-        if not self._counters:
-            for row in nodes:
-                (self._living.discard if row.deleted else self._living.add)(row.id)
+        for row in nodes:
+            (self._living.discard if row.deleted else self._living.add)(row.id)
         # An instance may be newer than its host's timestamp says, and the host counts it already.
         homes = {(row.host, row.node) for row in instances if row.host and not row.deleted}
         homes.difference_update((row.host, row.hypervisor_hostname) for row in nodes)
@@ -320,8 +312,7 @@ class FleetReader:
             while True:
                 chunk = self._session.run(functools.partial(fleet_rows.nodes_after, last=last))
                 yield from chunk
-                if not self._counters:
-                    self._living.update(row.id for row in chunk)
+                self._living.update(row.id for row in chunk)
                 if len(chunk) < fleet_rows.CHUNK:
                     break
                 last = chunk[-1].id

@@ -34,12 +34,10 @@ _SERVICES = tables.services
 class BesideReader:
     """Reads of one *database*; what they find of its *changed* rows is left to the next poll.
 
-    So is, if it *lists_nodes*, which compute nodes there are.
+    So is which compute nodes there are.
     """
 
-    def __init__(
-        self, database: Database, changed: Sequence[ChangedRows], *, lists_nodes: bool
-    ) -> None:
+    def __init__(self, database: Database, changed: Sequence[ChangedRows]) -> None:
         self._session = ReadSession(database)
         self._reading = threading.Lock()
         self._changed = changed
@@ -47,11 +45,9 @@ class BesideReader:
         version = dialect.joined(_SERVICES.c.id, dialect.version(_SERVICES, list(_SERVICES.c)))
         listed = sa.select(dialect.listed(version)).where(*LIVING_SERVICES)
         self._versions_query = Compiled(database, listed)
-        queries = [each.stamps_query for each in changed]
-        if lists_nodes:
-            nodes = tables.compute_nodes.c
-            text = dialect.listed(dialect.joined(nodes.id))
-            queries.append(sa.select(text).where(nodes.deleted == 0).scalar_subquery())
+        nodes = tables.compute_nodes.c
+        there = sa.select(dialect.listed(dialect.joined(nodes.id))).where(nodes.deleted == 0)
+        queries = [*(each.stamps_query for each in changed), there.scalar_subquery()]
         self._looks = Compiled(database, sa.select(*queries))
         self._looked_at: datetime.datetime | None = None
         self._versions: set[str] = set()
@@ -94,11 +90,13 @@ class BesideReader:
             if self._looked_at is None or self._looked_at <= now < self._looked_at + LOOK_BACK:
                 return
             since = whole_second(min(self._looked_at, now) - LOOK_BACK)
-            texts = self._session.run(lambda asked: self._looks.execute(asked, since).one())
-            for each, text in zip(self._changed, texts, strict=False):
+            looks: Sequence[Any] = self._session.run(
+                lambda connection: self._looks.execute(connection, since).one()
+            )
+            *texts, there = looks
+            for each, text in zip(self._changed, texts, strict=True):
                 each.looked = entries_of(text)
-            if len(texts) > len(self._changed):
-                self.node_ids = set(map(int, entries_of(texts[-1])))
+            self.node_ids = set(map(int, entries_of(there)))
             self._looked_at = now
 
     def _heard_from(self, connection: sa.Connection) -> Sequence[Any]:

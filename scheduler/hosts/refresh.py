@@ -109,7 +109,7 @@ class SharedRun:
 class ReadCost:
     """One read: everything (*full*) or what changed.  *rows* are compute nodes and instances.
 
-    *repairs* counts those that a full read shows to differ although they were written long before.
+    *repairs* counts those that were found late, by a full read or a look back.
     """
 
     full: bool = False

@@ -92,6 +92,30 @@ def test_no_change_is_lost_with_a_connection(database, reader):
         sa.event.remove(database.engine, "after_cursor_execute", cut)
 
 
+def test_what_is_committed_late_is_found_beside_the_reads(database):
+    began, second = now(), datetime.timedelta(seconds=1)
+
+    def stamp(**values):
+        with database.write() as connection:
+            connection.execute(sa.update(tables.compute_nodes).values(values))
+
+    report(database, "late", 4096)
+    stamp(created_at=began - 3600 * second)
+    reader = FleetReader(database, 3 * second)
+    (changes,) = reader.read(began)
+    assert len(list(changes.nodes)) == 1
+    stamp(free_ram_mb=1, updated_at=began - 30 * second)
+    found = []
+    for later in (second, 62 * second):
+        (beside,) = reader.read_beside(began + later)
+        (changes,) = reader.read(began + later)
+        found.append([(row.host, row.free_ram_mb) for row in changes.nodes])
+        assert (beside.full, changes.full) == (False, False)
+    assert found == [[], [("late", 1)]]
+    assert changes.late_rows == 1
+    reader.close()
+
+
 def test_an_interrupted_read_keeps_no_snapshot(database, reader):
     report(database, "h1", 4096)
     (changes,) = reader.read(now())
