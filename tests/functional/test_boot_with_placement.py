@@ -4,11 +4,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from tests.servers.placement import Placement
 from tests.waiting import wait_until
 from tests.world.booting import WAIT, boot, delete, states
 from tests.world.deployment import Deployment
-from tests.world.fixtures import MakeDeployment
 
 HOSTS = 8
 INVENTORY = {"VCPU": 64, "MEMORY_MB": 65536, "DISK_GB": 1000}
@@ -36,12 +34,7 @@ def migrate(cloud: Deployment, server: dict[str, Any]) -> None:
     server["Host"] = row["Host"]
 
 
-def test_allocations_follow_the_servers(
-    deployment: MakeDeployment,
-    transport_url: str,
-    mariadb_url: str,
-    placement_server: Placement,
-) -> None:
+def test_allocations_follow_the_servers(deployment, transport_url, mariadb_url, placement_server):
     settings = {**SETTINGS, "placement": placement_server.settings}
     cloud = deployment(transport_url, mariadb_url, settings=settings)
     cloud.start(HOSTS, "--build-seconds", "0", "--fail-rate", "0.4", "--seed", "5")

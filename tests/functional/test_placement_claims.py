@@ -106,9 +106,7 @@ def test_workers_that_race_fill_the_fleet_and_no_more(fleet: Fleet, callers: int
     assert set(fleet.used_mb().values()) == {MB}
 
 
-def test_requests_of_several_servers_that_race_are_placed_whole_and_leak_nothing(
-    fleet: Fleet,
-) -> None:
+def test_requests_of_several_servers_that_race_are_placed_whole_and_leak_nothing(fleet):
     three_hosts(fleet)
     workers = [a_worker(fleet) for _ in range(3)]
     requests = [[a_name(), a_name()] for _ in range(9)]
@@ -253,9 +251,7 @@ def test_the_conductor_claims_an_alternate(fleet: Fleet) -> None:
     assert fleet.host_of(name) == []
 
 
-def test_without_placement_there_is_no_valid_host_and_the_caller_learns_why(
-    fleet: Fleet,
-) -> None:
+def test_without_placement_there_is_no_valid_host_and_the_caller_learns_why(fleet):
     fleet.add("p1")
     nowhere = {"auth_type": "none", "endpoint_override": "http://127.0.0.1:9"}
     worker = Worker(fleet.database, nowhere, placement_deadline_seconds=1)

@@ -158,9 +158,7 @@ def a_world(placement: Placement, folder: Path, number: int) -> Iterator[tuple[W
 
 
 @pytest.mark.parametrize("number", range(FLEETS))
-def test_the_chosen_host_is_the_best_that_placement_grants(
-    placement_server: Placement, tmp_path: Path, number: int
-) -> None:
+def test_the_chosen_host_is_the_best_that_placement_grants(placement_server, tmp_path, number):
     """Memory is at work, as room only gets less; a list that is cut off may lack the best."""
     rng = random.Random(-1 - number)
     limits = {"placement_refusals": (1, 3, 5), "max_placement_results": (2, 99)}

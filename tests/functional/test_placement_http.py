@@ -73,9 +73,7 @@ def fills_the_fleet(fleet: Fleet, settings: dict[str, Any], workers: int = 2) ->
         pytest.param("HTTP/1.1", {"closes": 1, "busy": 11, "forgets": 7}, id="all at once"),
     ],
 )
-def test_calls_that_fail_on_the_way_lose_nothing(
-    fleet: Fleet, ending: ExitStack, protocol: str, misbehaves: dict[str, int]
-) -> None:
+def test_calls_that_fail_on_the_way_lose_nothing(fleet, ending, protocol, misbehaves):
     proxy = ending.enter_context(PlacementProxy(fleet.placement.port, protocol, **misbehaves))
     settings = {**fleet.placement.settings, "endpoint_override": proxy.endpoint}
     fills_the_fleet(fleet, settings)

@@ -133,9 +133,7 @@ def shared_disk(fleet: Fleet) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("query", ["chosen", "fleet"])
-def test_disk_that_several_hosts_share_is_claimed_where_it_is(
-    fleet: Fleet, shared_disk: tuple[str, str], query: str
-) -> None:
+def test_disk_that_several_hosts_share_is_claimed_where_it_is(fleet, shared_disk, query):
     disk, aggregate = shared_disk
     for host in ("p1", "p2"):
         fleet.add(host, inventory={"DISK_GB": 0}, aggregates=[aggregate])

@@ -73,9 +73,7 @@ def test_reading_a_field_that_was_not_sent_makes_no_other_request() -> None:
 @pytest.mark.parametrize(
     ("later_seconds", "kept_seconds", "decisions"), [(59, 60, 1), (61, 60, 2), (0, 0, 2)]
 )
-def test_answers_are_kept_for_a_time(
-    later_seconds: float, kept_seconds: float, decisions: int
-) -> None:
+def test_answers_are_kept_for_a_time(later_seconds, kept_seconds, decisions):
     clock, decide = Clock(), Decider()
     memory = ReplyCache(kept_seconds, 10, clock)
     memory.once(KEY, legacy(), decide)
@@ -148,9 +146,7 @@ def test_a_request_in_hand_is_shared(error: Exception | None) -> None:
         (None, [OWN_UUID], OWN_UUID, None),
     ],
 )
-def test_key(
-    request_id: str | None, uuids: list[str] | None, own: str | None, expected: Any
-) -> None:
+def test_key(request_id, uuids, own, expected):
     context = RequestContext("u", "p", overwrite=False)
     context.request_id = request_id
     spec = objects.RequestSpec(num_instances=1)

@@ -87,9 +87,7 @@ def test_what_is_too_large_is_named_with_the_option(changes: dict[str, Any], fie
     ("return_objects", "return_alternates", "wanted"),
     [(True, True, True), (True, False, False), (False, True, False), (False, False, False)],
 )
-def test_alternates_only_with_objects(
-    return_objects: bool, return_alternates: bool, wanted: bool
-) -> None:
+def test_alternates_only_with_objects(return_objects, return_alternates, wanted):
     driver = RecordingDriver()
     a_manager(driver).select_destinations(
         CONTEXT,

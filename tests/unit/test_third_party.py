@@ -158,8 +158,6 @@ NO_FILTER = errors.SchedulerHostFilterNotFound
         ),
     ],
 )
-def test_mistakes(
-    tmp_path: pathlib.Path, lines: str, load: Any, error: type[Exception], message: str
-) -> None:
+def test_mistakes(tmp_path, lines, load, error, message):
     with pytest.raises(error, match=message):
         load(configured(tmp_path, lines))

@@ -73,9 +73,7 @@ def test_database_that_cannot_be_opened(config_file, refused, connection, named)
     assert named in refused("db", "sync")
 
 
-def test_a_person_does_not_wait_long_for_a_server_that_is_away(
-    config_file, run, monkeypatch
-) -> None:
+def test_a_person_does_not_wait_long_for_a_server_that_is_away(config_file, run, monkeypatch):
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)
     url = "mysql+pymysql://u:secret@127.0.0.1:1/nova"

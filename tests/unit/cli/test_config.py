@@ -189,9 +189,7 @@ def test_a_configuration_that_is_right(validate: Validate, text: str) -> None:
     assert validate(text) == (exit_codes.OK, ["The configuration can be used."])
 
 
-def test_files_may_be_named_after_the_command(
-    path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_may_be_named_after_the_command(path, capsys):
     second = path.with_name("second.conf")
     second.write_text("[scheduler]\nworkers = x\n")
     words = ["config", "validate", "--config-file", str(path), "--config-file", str(second)]

@@ -1,17 +1,13 @@
 """``explain`` where no worker remembers; what workers say is tried over a real bus."""
 
 from pathlib import Path
-from typing import Any
 
 from scheduler import exit_codes
-from scheduler.db.database import Database
 from scheduler.engine.record import DecisionRecord
 from scheduler.explain.store import Store
 
 
-def test_without_workers_the_database_is_asked(
-    database: Database, config_file: str, run: Any, refused: Any
-) -> None:
+def test_without_workers_the_database_is_asked(database, config_file, run, refused):
     with Path(config_file).open("a") as file:
         file.write("[DEFAULT]\ntransport_url = fake://\n")
     store = Store(database, "sched1", 7, 1000)

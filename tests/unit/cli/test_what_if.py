@@ -63,9 +63,7 @@ def test_options_win_over_a_flavor_of_the_database(database: Database) -> None:
 
 
 @pytest.mark.parametrize("name", ["select_destinations-v4.0", "select_destinations-simple"])
-def test_a_message_of_the_bus_makes_a_request(
-    database: Database, tmp_path: Path, name: str
-) -> None:
+def test_a_message_of_the_bus_makes_a_request(database, tmp_path, name):
     message = json.loads((WIRE / f"{name}.request.json").read_text(encoding="utf-8"))["message"]
     path = tmp_path / "request.json"
     for content in (message, message["args"], message["args"].get("spec_obj", message)):
@@ -111,9 +109,7 @@ def test_profiles_come_from_files_and_from_hosts(tmp_path: Path) -> None:
         (TOLD, {**TOLD, "filters": []}, "The same hosts, found in another way: cmp1"),
     ],
 )
-def test_the_first_line_says_what_changes(
-    before: dict[str, Any], after: dict[str, Any], first_line: str
-) -> None:
+def test_the_first_line_says_what_changes(before, after, first_line):
     passing = {"gained": 1, "lost": 0, "now": [{"host": "h", "node": "n", "before": "F why"}]}
     console = Console(width=160)
     answer = {

@@ -53,9 +53,7 @@ def daemons(given: dict[str, Daemon], *hosts: str) -> Daemons:
         ),
     ],
 )
-def test_who_answers_and_who_is_named(
-    given: dict[str, Daemon], found: list[tuple[str, int]], silent: list[str]
-) -> None:
+def test_who_answers_and_who_is_named(given, found, silent):
     asked = daemons(given)
     answers = asked.all("state", about="x")
     assert [answer.result for answer in answers] == [

@@ -78,9 +78,7 @@ def test_dropped_command_line_options_have_no_effect(argv, home, capsys) -> None
         ("max_attempts = 3\n", ["nova.conf:1", "Section must be started"]),
     ],
 )
-def test_bad_file_ends_with_one_line_naming_option_and_file(
-    tmp_path, home, capsys, text, parts
-) -> None:
+def test_bad_file_ends_with_one_line_naming_option_and_file(tmp_path, home, capsys, text, parts):
     file = write(tmp_path, text)
     assert end_of("--config-file", file) == exit_codes.CONFIGURATION
     lines = [

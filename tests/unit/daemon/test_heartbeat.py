@@ -66,9 +66,7 @@ def test_workers_share_the_row_and_the_operators_choice_stays(database: Database
     assert (row.disabled, row.disabled_reason, row.report_count) == (True, "maintenance", 0)
 
 
-def test_version_is_brought_up_to_date(
-    database: Database, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_version_is_brought_up_to_date(database, caplog):
     caplog.set_level("INFO")
     with database.write() as connection:
         service_rows.get_or_create(connection, "sched1", BINARY, "scheduler", 16)

@@ -18,17 +18,13 @@ from scheduler.daemon.periodic import RepeatingTask
         pytest.param(1000, 0.05, 1000, 1050, id="up to 5 percent"),
     ],
 )
-def test_next_run_is_due(
-    spacing: int, jitter: float, low: float, high: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_next_run_is_due(spacing, jitter, low, high, monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)  # however long the machine takes
     task = RepeatingTask("t", lambda: None, spacing, jitter)
     assert low <= task.run_once() <= high
 
 
-def test_a_run_longer_than_the_spacing_is_followed_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_longer_than_the_spacing_is_followed_at_once(monkeypatch):
     times = iter([100.0, 111.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(times))
     assert RepeatingTask("t", lambda: None, 10).run_once() == 0

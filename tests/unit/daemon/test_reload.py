@@ -87,13 +87,7 @@ def reloaded(tmp_path: pathlib.Path) -> Reloaded:
         (None, Outcome.REFUSED, "nova.conf"),
     ],
 )
-def test_what_comes_of_it(
-    reloaded: Reloaded,
-    caplog: pytest.LogCaptureFixture,
-    text: str | None,
-    outcome: Outcome,
-    said: str,
-) -> None:
+def test_what_comes_of_it(reloaded, caplog, text, outcome, said):
     caplog.set_level("INFO")
     before = reloaded.reloading.conf
     if text is None:
@@ -107,9 +101,7 @@ def test_what_comes_of_it(
     assert reloaded.in_force == ([] if outcome is Outcome.REFUSED else [reloaded.reloading.conf])
 
 
-def test_what_needs_a_restart_stays_and_is_named_each_time(
-    reloaded: Reloaded, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_needs_a_restart_stays_and_is_named_each_time(reloaded, caplog):
     host = reloaded.reloading.conf.host
     reloaded.write("host = other\n[scheduler]\nmax_attempts = 7\n")
     for _ in range(2):
@@ -122,9 +114,7 @@ def test_what_needs_a_restart_stays_and_is_named_each_time(
     assert reloaded.reload() is Outcome.APPLIED
 
 
-def test_what_was_found_out_at_the_start_is_no_change(
-    reloaded: Reloaded, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_was_found_out_at_the_start_is_no_change(reloaded, caplog):
     reloaded.reloading.conf.set_default("claims", "database", group="scheduler")
     for _ in range(2):
         assert reloaded.reload() is Outcome.APPLIED
@@ -175,9 +165,7 @@ def test_the_page_says_what_takes_effect_at_once(name: Name) -> None:
     assert option == rereading.ALL or f"`{option}`" in line or f"`[{group}] {option}`" in line
 
 
-def test_another_login_at_placement_needs_a_restart(
-    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_another_login_at_placement_needs_a_restart(tmp_path, caplog):
     reloaded = Reloaded(tmp_path, "[placement]\nauth_type = password\npassword = hidden1\n")
     reloaded.write("[placement]\nauth_type = password\npassword = hidden2\n")
     assert reloaded.reload() is Outcome.RESTART_NEEDED
@@ -270,9 +258,7 @@ def test_each_hang_up_is_followed_by_a_reload() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def test_who_is_told_to_end_before_it_has_begun_watches_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_who_is_told_to_end_before_it_has_begun_watches_nothing(monkeypatch):
     raised: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", raised.append)
     sighup, before = SighupHandler(), set(threading.enumerate())

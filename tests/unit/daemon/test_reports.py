@@ -149,9 +149,7 @@ def test_a_broken_section_leaves_the_others(tmp_path: pathlib.Path) -> None:
     ("folder", "told"),
     [(None, "Guru Meditation"), ("/nonexistent", "No report could be written: ")],
 )
-def test_on_standard_error(
-    capfd: pytest.CaptureFixture[str], folder: str | None, told: str
-) -> None:
+def test_on_standard_error(capfd, folder, told):
     Report.handle_signal(None, "prog", folder, None)
     assert told in capfd.readouterr().err
 

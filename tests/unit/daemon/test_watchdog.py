@@ -106,9 +106,7 @@ def test_a_stuck_request_starves_the_watchdog(caplog: pytest.LogCaptureFixture) 
     assert "WATCHDOG=1" in scene.look()
 
 
-def test_a_worker_that_hears_nothing_starves_the_watchdog(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_worker_that_hears_nothing_starves_the_watchdog(caplog):
     scene = Scene()
     scene.report = WorkerReport(is_listening=False)
     assert "WATCHDOG=1" in scene.look()  # it is only starting
@@ -155,9 +153,7 @@ def environ_for(listener: socket.socket, **more: str) -> dict[str, str]:
     return {VARIABLE: listener.getsockname(), **more}
 
 
-def test_the_libraries_do_not_see_the_service_manager(
-    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_libraries_do_not_see_the_service_manager(listener, monkeypatch):
     monkeypatch.setenv(VARIABLE, listener.getsockname())
     monkeypatch.setenv("WATCHDOG_USEC", "1000000")
     readiness = Readiness()
@@ -196,18 +192,14 @@ def test_an_abstract_address() -> None:
         ({"WATCHDOG_USEC": "5000000", "WATCHDOG_PID": "1"}, None),
     ],
 )
-def test_the_watchdog_is_the_process_s_own(
-    listener: socket.socket, more: dict[str, str], seconds: float | None
-) -> None:
+def test_the_watchdog_is_the_process_s_own(listener, more, seconds):
     assert Readiness(environ_for(listener, **more)).watchdog_seconds == seconds
     alone = Readiness(more)
     alone.announce()
     assert (alone.is_awaited, alone.watchdog_seconds) == (False, None)
 
 
-def test_a_service_manager_that_is_gone_is_told_of_once(
-    listener: socket.socket, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_service_manager_that_is_gone_is_told_of_once(listener, caplog):
     readiness = Readiness(environ_for(listener))
     listener.close()
     readiness.announce()
@@ -215,8 +207,6 @@ def test_a_service_manager_that_is_gone_is_told_of_once(
     assert len([one for one in caplog.records if "does not take messages" in one.message]) == 1
 
 
-def test_an_address_where_nobody_listens(
-    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_address_where_nobody_listens(tmp_path, caplog):
     assert not Readiness({VARIABLE: str(tmp_path / "nobody")}).is_awaited
     assert f"{VARIABLE} = {tmp_path}" in caplog.text

@@ -81,9 +81,7 @@ def terms() -> Iterator[list[int]]:
         (["worker_failed", "worker_failed"], True),
     ],
 )
-def test_only_a_failed_first_start_ends_the_daemon(
-    terms: list[int], events: list[str], has_failed: bool
-) -> None:
+def test_only_a_failed_first_start_ends_the_daemon(terms, events, has_failed):
     table = WorkerTable()
     for event in events:
         assert in_a_worker(getattr(table, event)) == 0

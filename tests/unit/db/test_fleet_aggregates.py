@@ -63,9 +63,7 @@ def test_a_change_is_seen_once(reader: AggregateReader, database: Database, chan
     assert reader.read(full=True) is not found
 
 
-def test_after_a_read_that_failed_all_are_read(
-    reader: AggregateReader, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_read_that_failed_all_are_read(reader, database, monkeypatch):
     def away(*_arguments: Any) -> None:
         raise SQLAlchemyError("away")
 

@@ -58,9 +58,7 @@ def test_nothing_to_draw_from(fleet: Any, ignored: Any, reason: str) -> None:
         ("newton", 4, 4, {1, 2, 3, 4}),
     ],
 )
-def test_whether_servers_share_hosts(
-    semantics: str, hosts: int, count: int, distinct: set[int]
-) -> None:
+def test_whether_servers_share_hosts(semantics, hosts, count, distinct):
     driver = chance(a_fleet(*[0] * hosts), semantics)
     # Four servers on one host of four: once in 64 draws, so 2,000 draws miss it once in 10^13.
     drawn = [select(driver, a_request(), *UUIDS[:count]) for _again in range(2_000)]

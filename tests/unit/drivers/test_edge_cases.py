@@ -180,9 +180,7 @@ def test_60_a_filter_listed_twice_runs_twice() -> None:
 @pytest.mark.parametrize(
     ("reservations", "left_mb"), [(NewtonReservations, 4096), (Reservations, 4096 - 512)]
 )
-def test_14_a_report_of_the_moment_of_the_pick_ends_it_in_newton_only(
-    reservations: Any, left_mb: int
-) -> None:
+def test_14_a_report_of_the_moment_of_the_pick_ends_it_in_newton_only(reservations, left_mb):
     driver = a_driver(a_fleet(4096), reservations=reservations)
     select(driver, a_request(), UUIDS[0])
     row = a_node("h1", free_ram_mb=4096, updated_at=NOW)

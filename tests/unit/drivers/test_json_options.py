@@ -49,9 +49,7 @@ def write(path: Any, data: Any, modified_at: float) -> None:
         ("[1]", 1001, 300, [1]),
     ],
 )
-def test_edits(
-    path: Any, clock: Clock, data: Any, modified_at: float, after_seconds: float, expected: Any
-) -> None:
+def test_edits(path, clock, data, modified_at, after_seconds, expected):
     options = JsonOptions(str(path), clock)
     assert JsonOptions("", clock).current() == {}
     assert options.current() == {"a": 1}
@@ -64,9 +62,7 @@ def test_edits(
     assert options.current() == expected
 
 
-def test_a_missing_file_leaves_what_was_read_and_is_logged_once_per_check(
-    path: Any, clock: Clock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_missing_file_leaves_what_was_read_and_is_logged_once_per_check(path, clock, caplog):
     options = JsonOptions(str(path), clock)
     options.current()
     path.unlink()

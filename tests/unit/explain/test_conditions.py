@@ -1,14 +1,11 @@
 """What explain says of a condition is what the filter says, in numbers."""
 
-from typing import Any
-
 from hypothesis import given, settings
 
 from scheduler import errors
 from scheduler.engine.evaluation import rejections
 from scheduler.explain.conditions import DESCRIPTIONS, MEASURES, describe
 from scheduler.filters.registry import all_filters
-from scheduler.hosts.table import HostTable
 from tests.builders import a_conf, candidates
 from tests.world.random_fleets import fleets, requests
 
@@ -29,9 +26,7 @@ def test_every_reason_can_be_put_into_numbers_or_words() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(table=fleets(), request=requests())
-def test_hosts_removed_lack_something_that_can_be_said_and_the_others_nothing(
-    table: HostTable, request: Any
-) -> None:
+def test_hosts_removed_lack_something_that_can_be_said_and_the_others_nothing(table, request):
     hosts = candidates(table)
     for each in FILTERS:
         try:

@@ -121,9 +121,7 @@ def test_the_closest_host_of_each_reason_is_told_though_the_decision_succeeded()
 @pytest.mark.parametrize(
     ("is_replaced", "closest"), [(False, [("300 MiB free", "now")]), (True, [])]
 )
-def test_closest_hosts_that_have_changed_are_those_of_now(
-    is_replaced: bool, closest: list[Any]
-) -> None:
+def test_closest_hosts_that_have_changed_are_those_of_now(is_replaced, closest):
     """A host that took the row of another one is not mistaken for it."""
     manager = with_less(decided())
     table = manager.driver.host_manager.table

@@ -61,9 +61,7 @@ def test_details_go_before_records_and_both_stay_within_the_limit() -> None:
     assert has_detail[-1]
 
 
-def test_recordings_join_and_a_listener_that_fails_harms_nobody(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_recordings_join_and_a_listener_that_fails_harms_nobody(caplog):
     heard: list[DecisionRecord] = []
     recorder = Recorder()
     recorder.listeners += [lambda record: record.nothing, heard.append]  # type: ignore[attr-defined]

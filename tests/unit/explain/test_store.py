@@ -40,9 +40,7 @@ def test_records_are_found_by_request_and_instance(database: Database) -> None:
     assert store.left_out == 0
 
 
-def test_a_database_that_is_away_holds_nobody_up(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_database_that_is_away_holds_nobody_up(tmp_path, caplog):
     store = Store(Database(f"sqlite:///{tmp_path}/none/nova.sqlite"), "sched1", 7, 1000)
     for number in range(3):
         store.put(a_record(number))

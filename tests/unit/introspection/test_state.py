@@ -114,9 +114,7 @@ def test_a_full_read_says_what_it_repaired(world: World) -> None:
     assert state.state_refresh(world.subject)["repaired"] == 0
 
 
-def test_no_state_is_read_while_the_database_is_away(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_state_is_read_while_the_database_is_away(world, monkeypatch):
     manager = world.subject.known_host_manager
 
     def fail(*_given: Any, **_how: Any) -> None:

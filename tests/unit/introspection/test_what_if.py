@@ -70,9 +70,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_changes_and_that_nothing_stays(
-    world: World, name: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_changes_and_that_nothing_stays(world, name, caplog):
     changes, before, after = CASES[name]
     manager = world.subject.manager
     listened: list[Any] = []
@@ -172,9 +170,7 @@ MISTAKES: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 @pytest.mark.parametrize(("arguments", "text"), MISTAKES)
-def test_mistakes_name_the_argument_and_leave_nothing(
-    world: World, arguments: dict[str, Any], text: str
-) -> None:
+def test_mistakes_name_the_argument_and_leave_nothing(world, arguments, text):
     state = everything(world)
     with pytest.raises(errors.InvalidRequest, match=text):
         what_if(world.subject, **{"request": a_request(), **arguments})

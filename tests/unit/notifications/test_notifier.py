@@ -86,12 +86,8 @@ CALLS: dict[str, tuple[Callable[[Notifications], None], str, str, str, str]] = {
 @pytest.mark.parametrize("form", ["unversioned", "versioned", "both"])
 @pytest.mark.parametrize("name", CALLS)
 def test_forms_of_one_event_and_of_one_that_cannot_be_told(
-    notification_transport: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    name: str,
-    form: str,
-) -> None:
+    notification_transport, monkeypatch, caplog, name, form
+):
     sent: list[tuple[str, str, str, str, bool]] = []
     call, event, versioned, priority, key = CALLS[name]
 
@@ -110,9 +106,7 @@ def test_forms_of_one_event_and_of_one_that_cannot_be_told(
     assert "scheduler.select_destinations.end could not be made" in caplog.text
 
 
-def test_what_cannot_be_sent_is_logged_without_its_payload(
-    notification_transport: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_cannot_be_sent_is_logged_without_its_payload(notification_transport, caplog):
     the_notifications(notification_transport, "both")
     the_notifications(notification_transport, "both")
     message = {"event_type": "a.b", "message_id": "1", "payload": {"user_data": "hidden"}}

@@ -55,9 +55,7 @@ def database(tmp_path: pathlib.Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def start(
-    tmp_path: pathlib.Path, database: Database, monkeypatch: pytest.MonkeyPatch, clean_imports: None
-) -> Iterator[Start]:
+def start(tmp_path, database, monkeypatch, clean_imports):
     """A function that makes a scheduler from lines of configuration, as the daemon does."""
     monkeypatch.syspath_prepend(EXAMPLES)
     project_options.register_all(cfg.CONF)
@@ -114,9 +112,7 @@ def chosen(
         (None, {"dev1", "dev2"}),
     ],
 )
-def test_hosts_of_the_department(
-    start: Start, lines: str, address: str | None, department: set[str]
-) -> None:
+def test_hosts_of_the_department(start, lines, address, department):
     manager = start(lines)
     drawn = {host for _ in range(20) for host in chosen(manager, address, UUIDS)}
 

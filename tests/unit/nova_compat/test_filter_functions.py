@@ -1,7 +1,5 @@
 """Nova's functions for filters: the table of the filters page, section 5.3."""
 
-from typing import Any
-
 import pytest
 
 from scheduler.nova_compat import (
@@ -43,9 +41,7 @@ def test_every_key_without_one() -> None:
         ({"7"}, {"default": 5}, 7, None),
     ],
 )
-def test_one_number_of_several(
-    caplog: pytest.LogCaptureFixture, values: set[str], named: Any, number: float, logged: str
-) -> None:
+def test_one_number_of_several(caplog, values, named, number, logged):
     caplog.set_level("INFO")
     assert validate_num_values(values, **named) == number
     said = f"{len(values)} values found, of which the {logged} value will be used."

@@ -2,7 +2,6 @@
 
 import importlib
 import logging
-import pathlib
 import sys
 
 import pytest
@@ -112,9 +111,7 @@ def test_nothing_is_found_unless_it_is_installed_and_that_once(conf: cfg.ConfigO
 
 
 @pytest.mark.usefixtures("clean_imports")
-def test_a_real_nova_is_left_alone(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_real_nova_is_left_alone(tmp_path, monkeypatch, caplog):
     caplog.set_level(logging.INFO)
     (tmp_path / "nova").mkdir()
     (tmp_path / "nova" / "__init__.py").write_text("REAL = True\n")

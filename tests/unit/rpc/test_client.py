@@ -1,7 +1,5 @@
 """Versions the client sends, what it makes of caps and of errors."""
 
-from typing import Any
-
 import oslo_messaging
 import pytest
 from oslo_config import cfg
@@ -29,18 +27,14 @@ def an_api(
         ("baseapi", ["auto", "newton", "1", "", "1.x"]),
     ],
 )
-def test_a_cap_that_is_none_is_refused_at_once(
-    transport: Any, conf: cfg.ConfigOpts, interface: str, caps: list[str]
-) -> None:
+def test_a_cap_that_is_none_is_refused_at_once(transport, conf, interface, caps):
     for cap in caps:
         with pytest.raises(errors.ConfigurationError, match=rf"\[upgrade_levels\] {interface}"):
             an_api(transport, conf, interface, cap)
 
 
 @pytest.mark.parametrize(("objects_", "alternates"), [(True, False), (False, True), (True, True)])
-def test_selections_need_4_5(
-    transport: Any, conf: cfg.ConfigOpts, objects_: bool, alternates: bool
-) -> None:
+def test_selections_need_4_5(transport, conf, objects_, alternates):
     api = an_api(transport, conf, "scheduler", "pike")
     with pytest.raises(errors.SelectionObjectsWithOldRPCVersionNotSupported, match=r"4\.4"):
         api.select_destinations(CONTEXT, a_request(), [OWN_UUID], objects_, alternates)
@@ -55,14 +49,7 @@ def test_selections_need_4_5(
         ("baseapi", "2.0", "ping", ("x",)),
     ],
 )
-def test_what_the_cap_forbids_is_not_sent(
-    transport: Any,
-    conf: cfg.ConfigOpts,
-    interface: str,
-    cap: str,
-    method: str,
-    arguments: tuple[Any, ...],
-) -> None:
+def test_what_the_cap_forbids_is_not_sent(transport, conf, interface, cap, method, arguments):
     with pytest.raises(oslo_messaging.RPCVersionCapError):
         getattr(an_api(transport, conf, interface, cap), method)(CONTEXT, *arguments)
 
@@ -78,9 +65,7 @@ def test_what_the_cap_forbids_is_not_sent(
         (errors.NovaException, {}),
     ],
 )
-def test_remote_errors_come_back_as_they_were(
-    cls: type[errors.NovaException], kwargs: dict[str, str]
-) -> None:
+def test_remote_errors_come_back_as_they_were(cls, kwargs):
     original = cls(**kwargs)
 
     with pytest.raises(cls) as caught, translated_errors():

@@ -5,7 +5,6 @@ import gzip
 import json
 import lzma
 import zlib
-from collections.abc import Callable
 from typing import Any
 
 import amqp
@@ -69,9 +68,7 @@ def test_who_cannot_be_found_is_not_answered(body: bytes) -> None:
         ("application/x-lzma", lzma.compress),
     ],
 )
-def test_what_is_compressed_is_inflated_as_far_as_it_may_be(
-    name: str, compress: Callable[[bytes], bytes]
-) -> None:
+def test_what_is_compressed_is_inflated_as_far_as_it_may_be(name, compress):
     small = bounded(compress(b"x" * MOST), {"compression": name})
     assert small.body == b"x" * MOST
     assert small.properties["application_headers"] == {}
@@ -109,9 +106,7 @@ def deep(levels: int) -> Any:
         pytest.param({"args": {}, "_unique_id": deep(9)}, "_unique_id", id="what is kept"),
     ],
 )
-def test_of_what_is_too_deep_remains_whom_to_answer(
-    changes: dict[str, Any], named: str | None
-) -> None:
+def test_of_what_is_too_deep_remains_whom_to_answer(changes, named):
     message = {**CALL, **changes}
     found = messages.unpack(bounded(messages.pack(message)).body)
     if named is None:

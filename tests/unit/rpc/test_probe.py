@@ -41,9 +41,7 @@ def test_versions_above_the_tested_are_not_used(version: str, is_tested: bool) -
     assert (not any("amqp" in each for each in found)) == is_tested
 
 
-def test_one_log_line_says_why(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_log_line_says_why(caplog, monkeypatch):
     monkeypatch.setattr(install, "missing", lambda: ["amqp:This is not there", "that is not there"])
     assert not install.is_possible()
     assert not install.is_possible()

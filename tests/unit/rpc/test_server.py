@@ -52,9 +52,7 @@ def a_dispatcher(manager: Any = None) -> Dispatcher:
     ],
     ids=["refusal", "mistake of the caller", "fault of ours"],
 )
-def test_errors_reach_the_caller_and_the_log(
-    caplog: pytest.LogCaptureFixture, answer: Any, spec: Any, logged: list[int], text: str
-) -> None:
+def test_errors_reach_the_caller_and_the_log(caplog, answer, spec, logged, text):
     driver = RecordingDriver()
     driver.answer = answer
     message = {"method": "select_destinations", "version": "4.5", "args": {"spec_obj": spec}}
@@ -158,9 +156,7 @@ def told(method: str, **arguments: Any) -> dict[str, Any]:
         ("no_such_method", {}, "NoSuchMethod", "no_such_method"),
     ],
 )
-def test_no_traceback_reaches_the_caller(
-    method: str, arguments: dict[str, Any], name: str, text: str
-) -> None:
+def test_no_traceback_reaches_the_caller(method, arguments, name, text):
     failure = told(method, **arguments)
     assert failure["class"] == name
     assert text in failure["message"]

@@ -79,9 +79,7 @@ def test_exchange_is_novas(conf: cfg.ConfigOpts, tmp_path: pathlib.Path) -> None
     ],
 )
 @pytest.mark.parametrize("group", ["DEFAULT", "oslo_messaging_notifications"])
-def test_bad_url_is_one_line_without_password(
-    conf: cfg.ConfigOpts, tmp_path: pathlib.Path, url: str, group: str
-) -> None:
+def test_bad_url_is_one_line_without_password(conf, tmp_path, url, group):
     configured(conf, tmp_path, f"[{group}]\ntransport_url = {url}\n")
     make = bus.get_transport if group == "DEFAULT" else bus.get_notification_transport
 

@@ -131,9 +131,7 @@ def test_several_serve_one_socket(listening: socket.socket, routes: Routes) -> N
     several[0].stop()
 
 
-def test_no_more_than_so_many_at_once(
-    listening: socket.socket, routes: Routes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_more_than_so_many_at_once(listening, routes, monkeypatch):
     monkeypatch.setattr(server, "MOST_CONNECTIONS", 2)
     entered, free = threading.Semaphore(0), threading.Event()
 
