@@ -13,9 +13,7 @@ from scheduler import conf as project_options
 
 
 def on_in_process_bus(
-    folder: pathlib.Path,
-    sections: Mapping[str, Mapping[str, str]] | None = None,
-    **options: str,
+    folder: pathlib.Path, sections: Mapping[str, Mapping[str, str]] | None = None, **options: str
 ) -> cfg.ConfigOpts:
     """Parse a file in *folder* with the in-process bus, *options* of ``[DEFAULT]``, *sections*."""
     everything = {"DEFAULT": {"transport_url": "fake://", **options}, **(sections or {})}

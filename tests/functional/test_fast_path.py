@@ -89,12 +89,7 @@ def bus(rabbitmq, tmp_path) -> Bus:
 
 
 def passage(number: int) -> dict[str, Any]:
-    return {
-        "method": "passage",
-        "namespace": "gate",
-        "version": "1.0",
-        "args": {"number": number},
-    }
+    return {"method": "passage", "namespace": "gate", "version": "1.0", "args": {"number": number}}
 
 
 def test_both_ways_give_the_same_answers(bus):

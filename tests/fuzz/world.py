@@ -37,12 +37,7 @@ from scheduler.introspection.state import Subject
 from scheduler.notifications.notifier import Notifier
 from scheduler.rpc.connection import Deliveries
 from scheduler.rpc.context import ObjectSerializer
-from scheduler.rpc.dispatcher import (
-    BaseAPI,
-    HavanaEndpoint,
-    IcehouseEndpoint,
-    SchedulerEndpoint,
-)
+from scheduler.rpc.dispatcher import BaseAPI, HavanaEndpoint, IcehouseEndpoint, SchedulerEndpoint
 from scheduler.rpc.fastpath.traffic import Receiver
 from scheduler.rpc.messages import MessageLimits
 from scheduler.rpc.server import Server

@@ -18,15 +18,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import scheduler
-from tests.house.tree import (
-    CODE,
-    ELSEWHERE,
-    PACKAGES,
-    ROOT,
-    files,
-    imports_of,
-    python_files,
-)
+from tests.house.tree import CODE, ELSEWHERE, PACKAGES, ROOT, files, imports_of, python_files
 
 DISTRIBUTION = "nova-scheduler-standalone"
 #: Run as programs, not imported.
@@ -54,9 +46,7 @@ PLUGINS = {
 SHARED = {"opentelemetry": "opentelemetry-proto"}
 
 #: Modules that only those have who installed an extra that the checks do without.
-ONLY_WITH_EXTRA = {
-    "atheris": ["atheris"],
-}
+ONLY_WITH_EXTRA = {"atheris": ["atheris"]}
 
 
 def setup_cfg() -> configparser.ConfigParser:

@@ -142,10 +142,7 @@ def _errors(requests: Sequence[Request]) -> list[str]:
 
 
 def _unjust_refusals(
-    plan: Plan,
-    requests: Sequence[Request],
-    lines: Sequence[Line],
-    freed_at: Mapping[str, float],
+    plan: Plan, requests: Sequence[Request], lines: Sequence[Line], freed_at: Mapping[str, float]
 ) -> list[str]:
     hosts = [f"cmp{number}" for number in range(1, plan.hosts + 1)]
     found = []

@@ -224,10 +224,7 @@ class Bus:
 
 
 def run(
-    plan: Plan,
-    folder: Path,
-    rabbitmq: RabbitMQ,
-    url: str,
+    plan: Plan, folder: Path, rabbitmq: RabbitMQ, url: str
 ) -> tuple[dict[str, Any], list[tuple[str, look.Kept]]]:
     """Work until it is over; what was done, and the looks at tables and processes."""
     kept = look.Kept(folder / "bus.jsonl")

@@ -64,10 +64,6 @@ def settings() -> dict[str, dict[str, Any]]:
             "max_decision_seconds": 0,
         },
         "claims": {"expiry_seconds": EXPIRY_SECONDS},
-        "explain": {
-            "memory_bytes": 8 * 2**20,
-            "database": True,
-            "database_kept_records": 100,
-        },
+        "explain": {"memory_bytes": 8 * 2**20, "database": True, "database_kept_records": 100},
         "filter_scheduler": {"enabled_filters": list(FILTERS)},
     }

@@ -115,8 +115,7 @@ def spread(values: Sequence[float]) -> float:
 
 
 def judge_all(
-    samples: Sequence[tuple[float, Mapping[str, float]]],
-    scale: Scale = Scale(),
+    samples: Sequence[tuple[float, Mapping[str, float]]], scale: Scale = Scale()
 ) -> list[Judged]:
     """Judge every quantity that the samples have; those that appear late count from then on."""
     names = dict.fromkeys(name for _at, sample in samples for name in sample)

@@ -47,10 +47,7 @@ class Connection:
         self.reply_queue = f"reply_{uuid.uuid4().hex}"
         self._channel.queue_declare(self.reply_queue, exclusive=True, auto_delete=True)
         self._channel.basic_consume(
-            self.reply_queue,
-            consumer_tag=self.reply_queue,
-            no_ack=True,
-            callback=self._receive,
+            self.reply_queue, consumer_tag=self.reply_queue, no_ack=True, callback=self._receive
         )
         self._received = received
         #: Size of the last reply.

@@ -107,9 +107,7 @@ class Decider:
 def a_manager(writers: Writers, overlap_seconds: float) -> tuple[HostManager, FleetReader]:
     """Every read of which reads heartbeats, too."""
     reader = FleetReader(
-        writers.database,
-        datetime.timedelta(seconds=overlap_seconds),
-        late_seconds=0,
+        writers.database, datetime.timedelta(seconds=overlap_seconds), late_seconds=0
     )
     # Full reads would repair what this is looking for.
     conf = a_conf()

@@ -75,10 +75,6 @@ def _revision() -> str:
 
 def _git(*words: str) -> str:
     done = subprocess.run(
-        ["git", *words],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
+        ["git", *words], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
     )
     return done.stdout.strip()

@@ -11,14 +11,7 @@ from scheduler import errors, objects
 from scheduler.db import aggregates, flavors, groups, instances, services
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
-from tests.unit.conductor_stub.driving import (
-    attempts,
-    build,
-    fault,
-    specs_of,
-    start,
-    tried,
-)
+from tests.unit.conductor_stub.driving import attempts, build, fault, specs_of, start, tried
 
 NO_VALID_HOST = errors.NoValidHost(reason="There are not enough hosts available.")
 OLDER = objects.Selection(service_host="a", nodename="a", allocation_request="null")

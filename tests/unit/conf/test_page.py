@@ -113,12 +113,7 @@ SPELLINGS = [
     ("DEFAULT.rabbit_retry_interval", "7", f"{RABBIT}.rabbit_retry_interval", 7),
     ("DEFAULT.rabbit_retry_interval", "0", f"{RABBIT}.rabbit_retry_interval", 1),
     ("DEFAULT.kombu_reconnect_delay", "9", f"{RABBIT}.kombu_reconnect_delay", 4.5),
-    (
-        "DEFAULT.notification_driver",
-        f"{HAVANA}.rpc_notifier",
-        DRIVER,
-        ["messaging"],
-    ),
+    ("DEFAULT.notification_driver", f"{HAVANA}.rpc_notifier", DRIVER, ["messaging"]),
     ("rpc_notifier2.topics", "a,b", f"{NOTIFICATIONS}.topics", ["a", "b"]),
     ("DEFAULT.lock_path", "/lock", f"{CONCURRENCY}.lock_path", "/lock"),
 ]

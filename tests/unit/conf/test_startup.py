@@ -171,11 +171,7 @@ def test_files_used(tmp_path, home) -> None:
     for name in ("b.conf", "a.conf", "ignored.txt"):
         (directory / name).write_text("[DEFAULT]\n")
     conf = parse("--config-file", file, "--config-dir", str(directory))
-    assert startup.used_files(conf) == [
-        file,
-        str(directory / "a.conf"),
-        str(directory / "b.conf"),
-    ]
+    assert startup.used_files(conf) == [file, str(directory / "a.conf"), str(directory / "b.conf")]
     assert not startup.is_embedded(conf, {})
 
 

@@ -66,10 +66,7 @@ POOR, RICH = {"free_ram_mb": -4000}, {}
         ),
         pytest.param(
             [RAM],
-            *(
-                ["h1", "h3"],
-                [("RamFilter", 3, 2, {"ram.insufficient": 1})],
-            ),
+            *(["h1", "h3"], [("RamFilter", 3, 2, {"ram.insufficient": 1})]),
             [(0, "ram.insufficient", [1])],
             id="columns",
         ),

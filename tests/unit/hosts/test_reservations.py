@@ -31,10 +31,7 @@ ROWS = st.fixed_dictionaries(
         "pci_stats": random_fleets.pools,
     }
 )
-REPORT = {
-    **dict.fromkeys(("vcpus_used", "free_disk_mb", "num_instances"), 0),
-    "vcpus_total": 4,
-}
+REPORT = {**dict.fromkeys(("vcpus_used", "free_disk_mb", "num_instances"), 0), "vcpus_total": 4}
 KEYS = st.sampled_from([KEY, ("h2", "n2")])
 
 

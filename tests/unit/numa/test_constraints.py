@@ -114,10 +114,7 @@ def test_nobody_fills_the_memory(specs, vcpus, field):
             },
             *({}, "InvalidRequest"),
         ),
-        (
-            {"resources:PCPU": "4", "hw:emulator_threads_policy": "isolate"},
-            *({}, "InvalidRequest"),
-        ),
+        ({"resources:PCPU": "4", "hw:emulator_threads_policy": "isolate"}, *({}, "InvalidRequest")),
     ],
 )
 def test_refused_today(specs, properties, error):

@@ -46,7 +46,7 @@ BAD_TEXTS = {
     ],
     objects.PciDevicePoolList: ["[5]", "7", '[{"count": "x"}]', '{"tags": 5, "count": 1}'],
     objects.MonitorMetricList: [
-        *("{", "{}", "[1]", '[{"name": "cpu.frequency", "value": "x"}]', BAD_PERCENTAGE),
+        *("{", "{}", "[1]", '[{"name": "cpu.frequency", "value": "x"}]', BAD_PERCENTAGE)
     ],
 }
 

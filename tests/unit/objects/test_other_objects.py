@@ -34,8 +34,7 @@ def test_instance_needs_only_a_uuid():
 
 
 @pytest.mark.parametrize(
-    ("metadata", "zone"),
-    [(None, None), ({"availability_zone": "z"}, "z"), ({"ssd": "true"}, None)],
+    ("metadata", "zone"), [(None, None), ({"availability_zone": "z"}, "z"), ({"ssd": "true"}, None)]
 )
 def test_zone_of_an_aggregate(metadata, zone):
     aggregate = objects.Aggregate(name="a", metadata=metadata)

@@ -97,8 +97,7 @@ class Counted(CallMonitor):
 
 
 @pytest.mark.parametrize(
-    ("client_timeout", "heartbeats"),
-    [(60, 1), (4, 1), (2, 1), (62, 0), (1, 0), (0, 0), (None, 0)],
+    ("client_timeout", "heartbeats"), [(60, 1), (4, 1), (2, 1), (62, 0), (1, 0), (0, 0), (None, 0)]
 )
 def test_half_of_what_the_caller_waits(client_timeout: Any, heartbeats: int) -> None:
     monitor, call = Counted(), Call(client_timeout)

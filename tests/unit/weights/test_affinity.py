@@ -58,11 +58,7 @@ def test_all_nodes_of_a_host_share_its_members():
 )
 @pytest.mark.parametrize(
     ("chosen", "configured", "used"),
-    [
-        ("current", 2.0, 2.0),
-        ("current", -1.5, 0.0),
-        ("newton", -1.5, -1.5),
-    ],
+    [("current", 2.0, 2.0), ("current", -1.5, 0.0), ("newton", -1.5, -1.5)],
 )
 def test_a_multiplier_below_0(cls, chosen, configured, used, caplog):
     conf = a_conf(**{cls.multiplier_option: configured})

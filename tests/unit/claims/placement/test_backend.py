@@ -297,10 +297,7 @@ H1, H2, NEITHER = offer(PROVIDER), offer(OTHER), offer()
         pytest.param([NEITHER, H2, DONE], ["h2"], [ASK, ASK, CLAIM], id="the best is refused"),
         pytest.param([H1, REFUSED, H2, DONE], ["h2"], [ASK, CLAIM] * 2, id="taken meanwhile"),
         pytest.param(
-            [H1, CHANGED, ON_H2, ON_H2],
-            ["h2"],
-            [ASK, CLAIM, READ, READ],
-            id="answered before",
+            [H1, CHANGED, ON_H2, ON_H2], ["h2"], [ASK, CLAIM, READ, READ], id="answered before"
         ),
         pytest.param([H1, None, ON_H1], ["h1"], [ASK, CLAIM, READ], id="claimed without an answer"),
         pytest.param(

@@ -151,15 +151,8 @@ def test_an_alternate_makes_the_calls_that_nova_makes(name):
     assert len(pauses) == len(sample) // 2
 
 
-REQUEST = {
-    "allocations": {PROVIDER: {"resources": {"VCPU": 1}}},
-    "mappings": {"": [PROVIDER]},
-}
-BODY = {
-    "allocations": {PROVIDER: {"resources": {"VCPU": 1}}},
-    "project_id": "p",
-    "user_id": "u",
-}
+REQUEST = {"allocations": {PROVIDER: {"resources": {"VCPU": 1}}}, "mappings": {"": [PROVIDER]}}
+BODY = {"allocations": {PROVIDER: {"resources": {"VCPU": 1}}}, "project_id": "p", "user_id": "u"}
 BEFORE = {
     "allocations": {"old": {"generation": 3, "resources": {"VCPU": 4}}},
     "consumer_generation": 5,
@@ -214,11 +207,7 @@ def test_what_an_instance_had_is_given_back():
         made.give_back(REQUESTER, CONSUMER, BEFORE)
         for _time in range(2):
             made.give_back(REQUESTER, CONSUMER, {"allocations": {}})
-    assert server.calls[1][3] == {
-        **BODY,
-        "allocations": OLD,
-        "consumer_generation": 6,
-    }
+    assert server.calls[1][3] == {**BODY, "allocations": OLD, "consumer_generation": 6}
     assert [call[0] for call in server.calls] == [*(["GET", "PUT"] * 3), "DELETE", "DELETE"]
 
 

@@ -91,10 +91,7 @@ def test_a_server_that_is_only_asked_for_is_a_server(run, database):
     [
         (["show", "nobody"], "Instance nobody could not be found."),
         (["delete", "vm-1", "nobody"], "Instance nobody could not be found."),
-        (
-            ["show", "vm-2"],
-            "Invalid request: vm-2: 2 servers have that name, give the uuid of one",
-        ),
+        (["show", "vm-2"], "Invalid request: vm-2: 2 servers have that name, give the uuid of one"),
     ],
 )
 def test_a_name_that_means_no_server_is_one_clear_line(run, words, reason, capsys):

@@ -12,12 +12,7 @@ from scheduler import objects
 from scheduler.db import compute_nodes, instances
 from scheduler.db.database import Database
 from tests.builders import examples
-from tests.unit.conductor_stub.compute.fleets import (
-    HOSTS,
-    Fleet,
-    an_instance,
-    flavor,
-)
+from tests.unit.conductor_stub.compute.fleets import HOSTS, Fleet, an_instance, flavor
 from tests.unit.db.builders import delete_host
 
 RESERVED_MB = 512
