@@ -4,7 +4,7 @@ import datetime
 import functools
 import urllib.parse
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -68,14 +68,7 @@ class Fleet:
         self.database, self.placement, self.query = database, placement, query
         self.nodes: dict[str, str] = {}
 
-    def add(
-        self,
-        host: str,
-        *,
-        known: bool = True,
-        report: dict[str, Any] | None = None,
-        **provider: Any,
-    ) -> str:
+    def add(self, host, *, known=True, report=None, **provider):
         """Add one host with a *report*; *provider* is what Placement knows of it.
 
         Returns the node's uuid.
@@ -122,13 +115,7 @@ class Fleet:
 class Worker:
     """One scheduler worker with claims in Placement; *policy* is ``[filter_scheduler]``."""
 
-    def __init__(
-        self,
-        database: Database,
-        settings: dict[str, str],
-        policy: dict[str, Any] | None = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, database, settings, policy=None, **options):
         conf = a_conf(**{"enabled_filters": ["RamFilter"], **(policy or {})})
         conf.set_override("claims", "placement", group="scheduler")
         for name, value in options.items():
@@ -158,9 +145,7 @@ class Worker:
         self.calls.clear()
         return found
 
-    def select(
-        self, request_id: str, names: Sequence[str], ram_mb: int = MB, **how: Any
-    ) -> list[list[objects.Selection]]:
+    def select(self, request_id, names, ram_mb=MB, **how):
         """Ask for hosts, with alternates."""
         flavor = {"memory_mb": ram_mb, "root_gb": 1, "extra_specs": how.pop("extra_specs", {})}
         flavor |= how.pop("flavor", {})
@@ -171,9 +156,7 @@ class Worker:
         )
         return answer
 
-    def hosts(
-        self, request_id: str, names: Sequence[str], ram_mb: int = MB, **how: Any
-    ) -> list[str]:
+    def hosts(self, request_id, names, ram_mb=MB, **how):
         """The hosts chosen."""
         answer = self.select(request_id, names, ram_mb, **how)
         return [first.service_host for first, *_rest in answer]

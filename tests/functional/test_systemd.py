@@ -100,9 +100,7 @@ def scene(rabbitmq, mariadb, mariadb_url) -> Iterator[Scene]:
         yield Scene(machine, broker, database, rabbitmq.url(vhost))
 
 
-def write_files(
-    machine: systemd.Machine, broker_url: str, database_url: str, broker: Proxy, database: Proxy
-) -> None:
+def write_files(machine, broker_url, database_url, broker, database):
     (machine.units / UNIT).write_text((ROOT / "systemd" / UNIT).read_text())
     (machine.units / f"{UNIT}.d").mkdir()
     (machine.units / f"{UNIT}.d" / "test.conf").write_text(DROP_IN)

@@ -25,9 +25,7 @@ NUMA_LIMITS = objects.NUMATopologyLimits(
 )
 
 
-def a_manager(
-    driver: RecordingDriver, max_instances: int = 3, told: Any = None, **more: int
-) -> SchedulerManager:
+def a_manager(driver, max_instances=3, told=None, **more):
     conf = cfg.ConfigOpts()
     project_options.register_all(conf)
     conf([], default_config_files=[], default_config_dirs=[])

@@ -51,9 +51,7 @@ class Clock:
 class Fleet:
     """Hosts h1, h2, … of *ram_mb* each, no overcommit, in *database*."""
 
-    def __init__(
-        self, database: Database, clock: Clock, hosts: int = 3, ram_mb: int = 4 * GB
-    ) -> None:
+    def __init__(self, database, clock, hosts=3, ram_mb=4 * GB):
         self.database = database
         self.clock = clock
         self.ram_mb = ram_mb
@@ -172,13 +170,7 @@ class Pending:
 class Worker:
     """One scheduler worker with claims in *database*."""
 
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock | None = None,
-        driver: str = "filter_scheduler",
-        filters: tuple[str, ...] = ("RamFilter",),
-    ) -> None:
+    def __init__(self, database, clock=None, driver="filter_scheduler", filters=("RamFilter",)):
         self.database = Database(database.url, settings=SETTINGS)
         self.driver_name = driver
         conf = a_conf(enabled_filters=list(filters))

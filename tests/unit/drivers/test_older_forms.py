@@ -49,14 +49,9 @@ class Todays(Scheduler):
 class Pikes(Scheduler):
     """HostStates, as the driver of Pike gave."""
 
-    def select_destinations(  # type: ignore[override]
-        self,
-        context: Any,
-        spec_obj: Any,
-        instance_uuids: Any,
-        alloc_reqs_by_rp_uuid: Any,
-        provider_summaries: Any,
-    ) -> Any:
+    def select_destinations(
+        self, context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid, provider_summaries
+    ):
         self.asked = context, spec_obj, instance_uuids
         state = self.host_manager.state_of("h2")
         state.limits = dict(LIMITS)
@@ -73,9 +68,7 @@ class Newtons(Scheduler):
 class Havanas(Scheduler):
     """As Havana's chance driver: no node, no limits."""
 
-    def select_destinations(  # type: ignore[override]
-        self, context: Any, request_spec: Any, filter_properties: Any
-    ) -> Any:
+    def select_destinations(self, context, request_spec, filter_properties):
         self.asked = context, request_spec, filter_properties
         chosen = {"host": "h2", "nodename": None, "limits": None}
         return [chosen] * request_spec["num_instances"]

@@ -71,9 +71,7 @@ class Naive:
     def _names(self, rows: list[int]) -> list[str]:
         return [self.table.value(row, "host") for row in rows]
 
-    def _ranked(
-        self, scope: Scope, rows: list[int], request: Any, index: int
-    ) -> tuple[list[int], list[int]]:
+    def _ranked(self, scope, rows, request, index):
         """The rows that pass, in the order given and by weight."""
         filters = [each for each in self.policy.chain.filters if each.run_filter_for_index(index)]
         if request.force_hosts:

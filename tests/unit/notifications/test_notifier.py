@@ -34,9 +34,7 @@ def notification_transport(tmp_path: pathlib.Path) -> Iterator[Any]:
     _impl_test.reset()
 
 
-def the_notifications(
-    transport: Any, form: str, driver: tuple[str, ...] = ("test",), **options: Any
-) -> Notifications:
+def the_notifications(transport, form, driver=("test",), **options):
     conf = transport.conf
     conf.set_override("driver", list(driver), group="oslo_messaging_notifications")
     for name, value in {"notification_format": form, **options}.items():

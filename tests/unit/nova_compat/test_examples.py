@@ -84,9 +84,7 @@ def a_context(address: str | None) -> RequestContext:
     return RequestContext("u", "p", remote_address=address, overwrite=False)
 
 
-def chosen(
-    manager: SchedulerManager, address: str | None, uuids: list[str], **fields: Any
-) -> list[str]:
+def chosen(manager, address, uuids, **fields):
     answer = manager.select_destinations(
         a_context(address),
         spec_obj=fleet.a_spec(uuids[0], **fields),

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from scheduler import pci
-from scheduler.numa import CURRENT, NEWTON, Limits, Networks, Pages, Rules, Wish
+from scheduler.numa import CURRENT, NEWTON, Limits, Networks, Pages, Rules, Wish, consume
 from tests.unit.numa.builders import GIB_KB, cell, guest, host, want
 
 BOTH = pytest.mark.parametrize("semantics", [CURRENT, NEWTON], ids=["current", "newton"])
@@ -87,6 +87,12 @@ def test_networks(wanted, expected):
         cell(2, [8], networks=Networks(frozenset({"far"}))),
     )
     assert fitted(place, guest(want()), Limits(16.0, 1.5, wanted)) == expected
+
+
+def test_the_emulators_cpu_is_pinned_too():
+    fitted = guest(want([0], "dedicated", pins=((0, 0),), reserved=frozenset({3})))
+    assert consume(host(cell()), fitted, CURRENT).cells[0].pinned == {0, 3}
+    assert consume(host(cell()), fitted, NEWTON).cells[0].cpu_usage == 2
 
 
 @BOTH

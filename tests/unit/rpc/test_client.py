@@ -2,7 +2,6 @@
 
 import oslo_messaging
 import pytest
-from oslo_config import cfg
 
 from conductor_stub.rpcapi import SchedulerAPI
 from scheduler import errors
@@ -13,9 +12,7 @@ from tests.builders import OWN_UUID, a_request
 CONTEXT = RequestContext("u", "p", overwrite=False)
 
 
-def an_api(
-    transport: oslo_messaging.transport.RPCTransport, conf: cfg.ConfigOpts, interface: str, cap: str
-) -> SchedulerAPI:
+def an_api(transport, conf, interface, cap):
     conf.set_override(interface, cap, group="upgrade_levels")
     return SchedulerAPI(transport, conf)
 

@@ -103,14 +103,7 @@ class Fleet:
         self.by_name.update(made.hosts)
         return made
 
-    def order(
-        self,
-        hosts: ComputeHosts,
-        instance: objects.Instance,
-        method: str = "build_and_run_instance",
-        host: str = FIRST,
-        **arguments: Any,
-    ) -> None:
+    def order(self, hosts, instance, method="build_and_run_instance", host=FIRST, **arguments):
         """Have *method* done to *instance*; what a build needs besides is filled in."""
         if method == "build_and_run_instance":
             retry = {"retry": {"num_attempts": 1, "hosts": [[host, host]]}}

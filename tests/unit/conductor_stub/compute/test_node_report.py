@@ -42,12 +42,7 @@ def a_node(*parts: NumaCell | PciPool, stats: Any = None, **options: Any) -> Nod
     return NodeReport(HostPlan("h", kind), builders.conf(**options), lambda: NOW)
 
 
-def an_instance(
-    *requests: tuple[int, list[dict[str, Any]]],
-    cells: numa.GuestTopology | None = None,
-    policy: str | None = None,
-    **more: Any,
-) -> objects.Instance:
+def an_instance(*requests, cells=None, policy=None, **more):
     made = [
         objects.InstancePCIRequest(count=c, spec=s, alias_name="a", numa_policy=policy)
         for c, s in requests
