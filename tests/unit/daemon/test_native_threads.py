@@ -123,7 +123,7 @@ while time.monotonic() < until:
     if counts[1] % 100 == 0:
         eventlet.sleep(0)
 ended = True
-print(thread.join(5), thread.is_alive(), counts)
+print(thread.join(60), thread.is_alive(), counts)
 """
 
 

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from scheduler import errors, objects
-from scheduler.drivers.selections import selections_of
 from scheduler.engine import Policy
 from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.registry import load_filters
@@ -19,7 +18,6 @@ from tests.world import random_fleets
 
 PINNED = guest(want(range(2), "dedicated"))
 UUIDS = [f"u{number}" for number in range(9)]
-UUIDS_OF_NODES = [f"00000000-0000-4000-a000-00000000000{number}" for number in (1, 2)]
 GPUS = json.dumps([{"vendor_id": "10de", "product_id": "1db4", "numa_node": 1, "count": 2}])
 
 
@@ -100,20 +98,6 @@ def test_wishes_that_no_filter_asked_about(semantics, forgotten):
 
     assert hosts_of(placement) == ["h1", "h1"]
     assert (request.numa_topology is None) is forgotten
-
-
-def test_selections_carry_the_limits_of_cells():
-    both = {"numa_topology": random_fleets.TOPOLOGY, "cell_uuid": UUIDS_OF_NODES[0]}
-    table = a_fleet(*({**both, "uuid": uuid} for uuid in UUIDS_OF_NODES))
-
-    [[chosen, alternate]] = selections_of(
-        a_decision(table).place(asking(PINNED), UUIDS[:1], 1, 1), "nova"
-    )
-
-    for selection in (chosen, alternate):
-        limits = selection.limits.numa_topology
-        assert (limits.cpu_allocation_ratio, limits.ram_allocation_ratio) == (16.0, 1.5)
-    assert chosen.to_dict("1.0")["limits"]["numa_topology"]["nova_object.version"] == "1.0"
 
 
 def test_a_forced_host_is_not_kept_to_ratios():
