@@ -10,7 +10,17 @@ from tests.builders import OWN_UUID, a_request
 from tests.unit.objects import wire_samples
 
 DATA = "nova_object.data"
-RECORDED = ("simple-start", "simple-end", "rich-start")
+VERSIONED = (
+    "notification-versioned-simple-start",
+    "notification-versioned-simple-end",
+    "notification-versioned-rich-start",
+)
+LEGACY = (
+    "notification-legacy-simple-start",
+    "notification-legacy-simple-end",
+    "notification-legacy-rich-start",
+)
+OF_NEWTON = ("derived-newton-notification-start", "derived-newton-notification-end")
 
 
 def the_spec(name: str) -> objects.RequestSpec:
@@ -21,9 +31,9 @@ def the_spec(name: str) -> objects.RequestSpec:
     return spec
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", VERSIONED)
 def test_versioned(name: str) -> None:
-    recorded = wire_samples.load(f"notification-versioned-{name}")["payload"]
+    recorded = wire_samples.load(name)["payload"]
     destination = recorded[DATA]["requested_destination"]
     # Nova's filter of requests has added the aggregate of the zone.
     destination[DATA]["aggregates"].pop()
@@ -33,9 +43,9 @@ def test_versioned(name: str) -> None:
     assert wire_samples.comparable(ours) == wire_samples.comparable(recorded)
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", LEGACY)
 def test_legacy(name: str) -> None:
-    recorded = wire_samples.load(f"notification-legacy-{name}")["payload"]["request_spec"]
+    recorded = wire_samples.load(name)["payload"]["request_spec"]
     ours = payloads.legacy_request(the_spec(name))["request_spec"]
     assert ours.keys() == recorded.keys()
     for key in ("num_instances", "image", "instance_type"):
@@ -56,9 +66,9 @@ def _texts(value: Any) -> Any:
     return value.strftime("%Y-%m-%dT%H:%M:%S.%f") if hasattr(value, "strftime") else value
 
 
-@pytest.mark.parametrize("name", ["start", "end"])
+@pytest.mark.parametrize("name", OF_NEWTON)
 def test_newton_s_legacy_form(name: str) -> None:
-    recorded = wire_samples.load(f"derived-newton-notification-{name}")["payload"]
+    recorded = wire_samples.load(name)["payload"]
     ours = payloads.legacy_request(the_spec("simple"))
     assert ours.keys() == recorded.keys()
     theirs, mine = recorded["request_spec"], ours["request_spec"]
