@@ -17,8 +17,8 @@ from scheduler.engine.record import (
     Verdicts,
     share_of,
 )
-from scheduler.explain import cause
-from scheduler.explain.conditions import describe
+from scheduler.explain import sentences
+from scheduler.explain.measures import describe
 from scheduler.explain.refusal import (
     CAUSES,
     NOW,
@@ -98,7 +98,7 @@ def to_dict(record: DecisionRecord, closest: Sequence[Finding] = ()) -> dict[str
         "before_filters": [dataclasses.asdict(each) for each in record.before_filters],
         "refusal": None if record.refusal is None else dataclasses.asdict(record.refusal),
     }
-    found["cause"] = cause.sentence(found)
+    found["cause"] = sentences.cause(found)
     return found
 
 

@@ -22,7 +22,7 @@ from scheduler.engine.evaluation import (
     rejections,
 )
 from scheduler.engine.record import SELECTED, DecisionRecord, Verdicts
-from scheduler.explain.conditions import MEASURES, describe
+from scheduler.explain.measures import MEASURES, describe
 from scheduler.filters.base import BaseHostFilter
 from scheduler.filters.trusted_filter import TrustedFilter
 from scheduler.hosts import aggregate_metadata

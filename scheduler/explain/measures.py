@@ -1,4 +1,4 @@
-"""Requirements of conditions and what hosts have of them, in numbers or in words.
+"""Wishes of a filter and what hosts have of them, in numbers or in words.
 
 One entry per reason code of the filters.  ``MEASURES`` are over columns and say how much a host
 lacks; ``DESCRIPTIONS`` are of one host.  What is enough is for the filter to say.

@@ -1,10 +1,11 @@
-"""The first line of an explanation: what decided the matter, in one sentence."""
+"""Sentences made of a record: the cause, the fate of single hosts, time and circumstances."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from scheduler import errors
+from scheduler.explain.refusal import THEN
 
 #: Beginning of errors; their own text follows.
 _BEGINNINGS: Final = {
@@ -18,8 +19,8 @@ Record = Mapping[str, Any]
 """A record in the form of ``answer.to_dict``, or one part of it."""
 
 
-def sentence(record: Record) -> str:
-    """The cause of what *record* says."""
+def cause(record: Record) -> str:
+    """The first line of an explanation, which names what decided the matter."""
     outcome = record["outcome"]
     if outcome == errors.NO_HOST_FITS:
         return f"No host fits: {_no_host(record)}."
@@ -158,3 +159,72 @@ def _weight(record: Record) -> str:
         for ours, theirs in zip(first["weighers"], second["weighers"], strict=True)
     )
     return f"{weight}; {name} made the difference to {second['host']} (+{difference:.4g})"
+
+
+# --- below the first line ------------------------------------------------------------------
+
+
+def lines(record: Record) -> Iterable[str]:
+    """The cause, the fate of the hosts that were asked for, and the circumstances."""
+    return record["cause"], *_on_hosts(record.get("on_host")), *_summary(record)
+
+
+def _summary(record: Record) -> Iterable[str]:
+    uuids, count = record["instance_uuids"], record["num_instances"]
+    named = ", ".join(uuids[:3]) + (f" and {len(uuids) - 3} more" if len(uuids) > 3 else "")
+    yield f"  request {record['request_id'] or '-'}, {count} instance(s): {named or '-'}"
+    code = "" if record["outcome"] == "selected" else f"; code {record['outcome']}"
+    by = f" by {record['worker']}" if record.get("worker") else ""
+    yield f"  decided {record['started_at']}{by} ({record['driver'] or 'no driver'}){code}"
+    stages = "".join(f", {name} {spent:.1f}" for name, spent in record["stages_ms"].items())
+    age = record["state_age_seconds"]
+    state = "" if age is None else f"; state {age:.1f} s old"
+    yield f"  took {record['elapsed_ms']:.1f} ms{stages}{state}; seed {record['seed']}"
+    claim = record["claim"]
+    if claim["outcome"] or claim["races_lost"]:
+        lost = f", {claim['races_lost']} race(s) lost" if claim["races_lost"] else ""
+        yield f"  claim {claim['outcome']}{lost}"
+    if used := record.get("placement"):
+        calls = ", ".join(f"{count} x {kind}" for kind, count in used["calls"].items())
+        asked = f"; asked about {', '.join(used['asked'])}" if used["asked"] else ""
+        yield f"  Placement {used['ms']:.1f} ms ({calls}){asked}"
+        for host, reason in used["refused"].items():
+            yield f"    refused {host}: {reason or 'it did not say why'}"
+    if record["cells_left_out"]:
+        cells = ", ".join(record["cells_left_out"])
+        yield f"  cells left out, because they did not answer: {cells}"
+    if record["outcome"] == errors.NO_HOST_FITS and record["error"]:
+        yield f"  the caller was told: {record['error']}"
+    if record["chosen"]:
+        alternates = [each["host"] for row in record["alternates"][:1] for each in row]
+        yield f"  alternates: {', '.join(alternates) or 'none'}"
+
+
+def _on_hosts(hosts: Sequence[Record] | None) -> Iterable[str]:
+    if hosts is None:
+        return
+    if not hosts:
+        yield "There is no such host now."
+    for each in hosts:
+        host, node = each["host"], each["node"]
+        name = host if node in (None, host) else f"{host} ({node})"
+        moment = "" if each["as_of"] == THEN else " (as of now: what was is forgotten)"
+        yield f"{name} {_fate(each)}{moment}."
+
+
+def _fate(each: Record) -> str:
+    if each["status"] == "never_evaluated":
+        return f"was never evaluated: {each['text']} [{each['reason']}]"
+    if each["status"] == "removed":
+        numbers = f"; {each['wanted']} wanted, found: {each['found']}" if each["wanted"] else ""
+        stale = " (now)" if each["numbers_of"] != THEN and numbers else ""
+        others = f"; also fails {', '.join(each['also_fails'])}" if each["also_fails"] else ""
+        verb = f"was removed by {each['filter']}: {each['text']}"
+        return f"{verb} [{each['reason']}]{numbers}{stale}{others}"
+    if each["status"] == "unknown":
+        return "is not remembered"
+    part = "was chosen" if each["chosen"] else "passed every filter"
+    part += ", an alternate" if each["alternate"] and not each["chosen"] else ""
+    if "rank" not in each:
+        return part
+    return f"{part}: number {each['rank']} of {each['of']}, weight {each['total']:.4g}"

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 
 from scheduler import errors
 from scheduler.engine.evaluation import rejections
-from scheduler.explain.conditions import DESCRIPTIONS, MEASURES, describe
+from scheduler.explain.measures import DESCRIPTIONS, MEASURES, describe
 from scheduler.filters.registry import all_filters
 from tests.builders import a_conf, candidates
 from tests.world.random_fleets import fleets, requests
