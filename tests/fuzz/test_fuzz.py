@@ -67,9 +67,9 @@ MENDED: dict[str, tuple[dict[str, Any], str]] = {
             "request_spec": {"instance_uuids": ["u"]},
             "filter_properties": {"scheduler_hints": ["x"]}}},
         "scheduler_hints"),
-    "a page of hosts after nothing": (
-        {"method": "state_hosts", "namespace": "introspection", "args": {"after": [1]}},
-        "after"),
+    "hosts that are no names": (
+        {"method": "state_hosts", "namespace": "introspection", "args": {"hosts": [1]}},
+        "hosts"),
     "an argument that nests too deeply": (
         {"method": "ping", "namespace": "baseapi", "args": {"arg": targets.mutations.deep(800)}},
         "arg"),
