@@ -29,7 +29,7 @@ def test_the_demo_on_threads(tmp_path):
     status, printed = run(
         [sys.executable, "-m", "conductor_stub.demo"],
         tmp_path,
-        60,
+        200,
         OS_NOVA_DISABLE_EVENTLET_PATCHING="yes",
         PYTHONPATH=str(pages.ROOT),
     )
@@ -46,7 +46,7 @@ def test_the_readme_on_a_real_broker(transport_url, tmp_path):
     assert script.count("\n") <= 11  # with one that stops it at errors
     assert script.count(BROKER_IN_README) == 1
     script = f"trap 'jobs -p > pids' EXIT\n{script.replace(BROKER_IN_README, transport_url)}"
-    status, printed = run(["bash", "-c", script], tmp_path, 90)
+    status, printed = run(["bash", "-c", script], tmp_path, 200)
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     for pid in pids:
         os.kill(pid, 15)
