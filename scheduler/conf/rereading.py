@@ -34,6 +34,7 @@ state_fresh_seconds
 max_placement_results query_placement_for_availability_zone query_placement_for_image_type_support
 limit_tenants_to_placement_aggregate placement_aggregate_required_for_tenants
 enable_isolated_aggregate_filtering
+placement_query placement_refusals placement_memory_seconds placement_deadline_seconds
 """
 
 #: Options that the scheduler takes over while it runs; all others need a restart.

@@ -186,9 +186,9 @@ def _summary(record: Record) -> Iterable[str]:
         yield f"  claim {claim['outcome']}{lost}"
     if used := record.get("placement"):
         calls = ", ".join(f"{count} x {kind}" for kind, count in used["calls"].items())
-        asked = f"; asked about {', '.join(used['asked'])}" if used["asked"] else ""
-        yield f"  Placement {used['ms']:.1f} ms ({calls}){asked}"
-        for host, reason in used["refused"].items():
+        asked = ", ".join(used["asked"][-10:])  # the last ones
+        yield f"  Placement {used['ms']:.1f} ms ({calls}); asked about: {asked or 'none'}"
+        for host, reason in list(used["refused"].items())[-10:]:
             yield f"    refused {host}: {reason or 'it did not say why'}"
     if record["cells_left_out"]:
         cells = ", ".join(record["cells_left_out"])
