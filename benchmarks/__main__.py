@@ -1,7 +1,5 @@
 """Run workloads in turn: print their tables, keep their results, write the page anew."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import signal

@@ -1,7 +1,5 @@
 """Calls of ``select_destinations`` over the bus, in a closed or an open loop."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@
 told to end.
 """
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import random

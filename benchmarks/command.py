@@ -1,7 +1,5 @@
 """What the command line asks for."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

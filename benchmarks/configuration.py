@@ -1,7 +1,5 @@
 """Options of the scheduler under measurement, from a subject's settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

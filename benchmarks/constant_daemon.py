@@ -1,7 +1,5 @@
 """What ``constant_server`` runs once the concurrency back end is chosen."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

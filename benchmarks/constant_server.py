@@ -5,8 +5,6 @@
 The library's server as it is, on the scheduler's topic; the answer is as long as a real one.
 """
 
-from __future__ import annotations
-
 import sys
 
 from scheduler import concurrency

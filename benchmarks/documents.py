@@ -1,7 +1,5 @@
 """Shapes of hosts and the documents that go with them, as text the way the tables hold it."""
 
-from __future__ import annotations
-
 import functools
 import json
 import random

@@ -1,7 +1,5 @@
 """Quantities made of measurements: ``columns.rate / rows.rate``, worked out round by round."""
 
-from __future__ import annotations
-
 import ast
 import operator
 import statistics

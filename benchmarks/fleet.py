@@ -4,8 +4,6 @@ The rows have the form of ``docs/evaluate.md``: column names as in the tables, d
 times as ISO texts.  Everything here is made up, in the shapes that a libvirt compute host reports.
 """
 
-from __future__ import annotations
-
 import datetime
 import functools
 import random

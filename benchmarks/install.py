@@ -1,7 +1,5 @@
 """Putting a fleet's rows into a database: ours, or one that Nova made."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice

@@ -1,7 +1,5 @@
 """What is still there at the end that was not there at the beginning."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field

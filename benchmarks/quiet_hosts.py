@@ -1,7 +1,5 @@
 """A filter of somebody else's: it looks at one host at a time.  Twin of the one for Nova."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scheduler.filters import BaseHostFilter

@@ -1,7 +1,5 @@
 """Results as Markdown tables, kept as JSON, and shown in docs/evidence/benchmarks.md."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

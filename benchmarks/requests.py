@@ -1,7 +1,5 @@
 """Requests to measure with: each kind is a function of the request's number."""
 
-from __future__ import annotations
-
 import functools
 import json
 import random

@@ -4,8 +4,6 @@ What the engine's speed is compared with, and its answers as well.  It decides t
 no forced hosts, no alternates, one server at a time.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

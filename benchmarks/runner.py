@@ -1,7 +1,5 @@
 """One workload in one session: warm-up, then rounds in which the subjects take turns."""
 
-from __future__ import annotations
-
 import contextlib
 import cProfile
 import gc

@@ -1,7 +1,5 @@
 """What one round of one subject gives, and the metrics made of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The processes that answer on the bus: schedulers, and the server that answers a constant."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Mapping

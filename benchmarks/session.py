@@ -1,7 +1,5 @@
 """What the subjects of one workload share: private servers, folders, the databases of fleets."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import tempfile

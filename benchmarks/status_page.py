@@ -4,8 +4,6 @@
 that many hosts (10,000), behind the daemon's HTTP server; prints and asserts nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -5,8 +5,6 @@ still fits is judged by the limits that came with its name.  In Placement they a
 Reference page conductor, sections 5 (step 6.2) and 7.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import time

@@ -4,8 +4,6 @@ Reference page conductor, section 5, step 6 (section 4, step 4), and sections 6 
 of one instance ends the build of that instance only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

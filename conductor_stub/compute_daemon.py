@@ -4,8 +4,6 @@ Every host has an RPC server with a connection of its own: the RPC library lets 
 for one host only.
 """
 
-from __future__ import annotations
-
 import concurrent.futures
 import contextlib
 import random

@@ -3,8 +3,6 @@
 Reference page conductor, section 8.  A version is a (major, minor) pair of numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

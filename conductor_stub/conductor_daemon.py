@@ -1,7 +1,5 @@
 """``nova-conductor-stub``: the worker of ``serve``, and commands on servers."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ its peers understand.  Unlike in Nova, one instance or build request that is gon
 others of its batch.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ Reference page conductor, section 12.  In each of them hosts are asked for one s
 its state when there is none.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import dataclasses

@@ -3,8 +3,6 @@
 Reference page conductor, sections 3.4 and 3.5, section 5 (steps 2 to 4) and section 11.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any

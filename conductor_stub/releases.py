@@ -1,7 +1,5 @@
 """The versions of wire classes that each release of Nova understood (page objects, section 8)."""
 
-from __future__ import annotations
-
 import functools
 
 _RELEASES = (

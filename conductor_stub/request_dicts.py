@@ -3,8 +3,6 @@
 Reference page conductor, sections 3.1 to 3.3, and page scheduling, section 9.1.
 """
 
-from __future__ import annotations
-
 import copy
 import traceback
 from collections.abc import Mapping, Sequence

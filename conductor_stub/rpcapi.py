@@ -3,8 +3,6 @@
 Reference pages rpc, sections 1, 3 and 6, and conductor, sections 2 and 13.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

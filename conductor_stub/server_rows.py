@@ -3,8 +3,6 @@
 Reference page database, sections 3.5, 4, 5.10 and 7, and page conductor, section 6.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 Reference page conductor, sections 4 (step 4), 8.2 and 11.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

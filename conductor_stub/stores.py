@@ -3,8 +3,6 @@
 Reference pages conductor, section 5 (steps 6.3 to 6.8), and database, sections 2 and 7.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Write manual pages, completion and pages made from the code: here, or below another folder."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pages of the programs and their commands, from their parsers."""
 
-from __future__ import annotations
-
 import argparse
 import textwrap
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Completion for bash."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

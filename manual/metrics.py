@@ -1,7 +1,5 @@
 """The page of all metrics, from their catalogue."""
 
-from __future__ import annotations
-
 import textwrap
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page of all options, with the names that they had in other releases."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterator

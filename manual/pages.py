@@ -1,7 +1,5 @@
 """The manual pages."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

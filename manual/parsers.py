@@ -1,7 +1,5 @@
 """The command line of each program as one parser, with all commands in it."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import pkgutil

@@ -1,7 +1,5 @@
 """Pages of the filters and weighers, from their classes and from examples that are decided."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import textwrap

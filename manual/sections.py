@@ -1,7 +1,5 @@
 """What the manual pages say that no parser knows."""
 
-from __future__ import annotations
-
 DAEMON_STATUS = """
 0: told to stop, and stopped in good order. 1: the configuration cannot be used, or the service
 could not be

@@ -1,7 +1,5 @@
 """Decide the examples of docs/examples/filters.yaml and weighers.yaml, as the daemon would."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Mapping

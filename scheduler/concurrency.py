@@ -6,8 +6,6 @@ in ``cmd`` therefore import only this module and hand the name of the module tha
 to :func:`run`.
 """
 
-from __future__ import annotations
-
 import collections
 import configparser
 import importlib

@@ -3,8 +3,6 @@
 Each is documented in the manual pages; a number is never given another meaning.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 OK: Final = 0

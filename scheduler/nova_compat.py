@@ -3,8 +3,6 @@
 ``MODULES`` lists what is provided and what it stands for; ``install`` makes Python find it.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """Loading classes by dotted path or entry point, with errors that name the option."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import importlib.metadata

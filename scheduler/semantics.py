@@ -5,8 +5,6 @@ and uses the entry that concerns it; nobody asks which of the two it is.  The co
 says by name what each entry means.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 import operator

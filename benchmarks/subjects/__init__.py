@@ -1,7 +1,5 @@
 """Kinds of subjects, by the name that ``run`` of a workload's settings has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from benchmarks.sample import Subject

@@ -1,7 +1,5 @@
 """Calls at a steady rate over a real RabbitMQ, while the hosts report or are silent."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Calls over a real RabbitMQ, answered by a scheduler or by the server that answers a constant."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 They are timed by the processor time of this process.
 """
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import time

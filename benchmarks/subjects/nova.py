@@ -1,7 +1,5 @@
 """Decisions by a real Nova: its HostManager with its filters and weighers, on tables it made."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import itertools

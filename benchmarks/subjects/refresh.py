@@ -1,7 +1,5 @@
 """Bringing the host table up to date with a database in which some rows have changed."""
 
-from __future__ import annotations
-
 import datetime
 import random
 import time

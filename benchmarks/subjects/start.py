@@ -1,7 +1,5 @@
 """From the start of the daemon to its first answer, and the memory it has then."""
 
-from __future__ import annotations
-
 import datetime
 import time
 from collections.abc import Sequence

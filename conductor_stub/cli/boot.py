@@ -1,7 +1,5 @@
 """``boot``: new servers."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable, Sequence

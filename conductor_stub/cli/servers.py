@@ -1,7 +1,5 @@
 """The commands on servers there are, and what all commands on servers share."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The command ``nova-compute-stub``."""
 
-from __future__ import annotations
-
 import sys
 
 from scheduler import concurrency

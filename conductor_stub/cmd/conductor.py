@@ -1,7 +1,5 @@
 """The entry point ``nova-conductor-stub``."""
 
-from __future__ import annotations
-
 import sys
 
 from scheduler import concurrency

@@ -6,8 +6,6 @@ A move is done in one step: the instance and what it uses change hosts, and the 
 left is told so, as if its user had confirmed the move at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import random

@@ -5,8 +5,6 @@ its instances in one transaction.  Readers find sums and instances in agreement.
 conductor, section 9.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Many compute hosts in one process, and the rows that make them known."""
 
-from __future__ import annotations
-
 import datetime
 import random
 import time

@@ -7,8 +7,6 @@ has the last word only because it knows all its guests.  Reference pages databas
 and 5, scheduling, section 6.1, and numa_pci, sections 5 to 8 and 10.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import json

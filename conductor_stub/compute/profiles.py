@@ -1,7 +1,5 @@
 """Kinds of compute hosts, the YAML files that define them, and fleets made of them."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import pathlib

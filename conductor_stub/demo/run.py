@@ -1,7 +1,5 @@
 """``make demo``: start all parts in one process, ask for servers, show the outcome."""
 
-from __future__ import annotations
-
 import contextlib
 import pathlib
 import random

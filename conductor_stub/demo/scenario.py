@@ -1,7 +1,5 @@
 """The requests of the demo, their expected outcome, and its rendering."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Brokers as the configuration has them, and connections to them."""
 
-from __future__ import annotations
-
 import enum
 import ssl
 from dataclasses import dataclass, field

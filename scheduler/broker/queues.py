@@ -5,8 +5,6 @@ library.  Only one that is there is then declared as expected: the broker finds 
 nothing, or refuses with the argument that differs.  Nothing is made or changed.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Rows of instances that builds by the scheduler change (reference page scheduling, 13.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Methods that the scheduler had until Juno (reference page rpc, sections 1 and 2.4)."""
 
-from __future__ import annotations
-
 import contextlib
 import traceback
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Between what an instance takes of its host and the columns of its claim."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Any

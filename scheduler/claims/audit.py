@@ -1,7 +1,5 @@
 """Comparing claims, instances and compute nodes: every difference, by name."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ booked, and decides again where it was lost (``drivers.filter_scheduler``).  ``C
 end none; ``database`` and ``placement`` inherit from it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ host which has moved on are lost, and the others are written without them (docs/
 Claims that others have written are counted by ``shared_reservations``, which ``reader`` feeds.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

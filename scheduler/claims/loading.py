@@ -1,7 +1,5 @@
 """From ``[scheduler] claims`` to a back end, its reservations and what it needs to start."""
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Reads of the tables of claims by one worker, and closing and purging in them."""
 
-from __future__ import annotations
-
 import datetime
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence, Set

@@ -5,8 +5,6 @@ while no foreign claim is counted on its hosts that was not counted before it
 (docs/decisions/0007).
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections import Counter

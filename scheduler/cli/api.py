@@ -3,8 +3,6 @@
 Sets of hosts with their metadata, sizes of servers, sets of servers with a policy.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """``nova-scheduler-manage``: the operator's commands."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from oslo_config import cfg

@@ -1,7 +1,5 @@
 """``broker check``: can the message broker be used, and is what the schedulers need on it."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 from collections.abc import Sequence

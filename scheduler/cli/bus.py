@@ -1,7 +1,5 @@
 """Commands that send messages, and those that ask every running worker of every daemon."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import math

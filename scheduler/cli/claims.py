@@ -1,7 +1,5 @@
 """``claims``: what schedulers have promised, and whether it agrees with what there is."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

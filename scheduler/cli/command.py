@@ -5,8 +5,6 @@ like theirs; cliff gets the words from the command on.  A command has arguments,
 exit status, and errors as one line.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import logging as python_logging

@@ -1,7 +1,5 @@
 """``config``: is the configuration right, and what does it amount to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

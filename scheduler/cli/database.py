@@ -1,7 +1,5 @@
 """``db``: the tables and their revision, and what the databases are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``evaluate``: recorded cases decided again, and compared with what was recorded."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """``explain``: why a server went where it went, or nowhere."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from typing import Any

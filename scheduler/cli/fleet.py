@@ -1,7 +1,5 @@
 """``host`` and ``service``: the compute hosts, the processes with a row, and what they are at."""
 
-from __future__ import annotations
-
 import collections
 import datetime
 from collections.abc import Iterable, Mapping, Sequence

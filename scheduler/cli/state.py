@@ -1,7 +1,5 @@
 """``state``: what each running worker knows of the fleet."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """``upgrade check``: whether this release can take over, before the services are restarted."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Sequence
 

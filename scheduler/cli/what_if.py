@@ -3,8 +3,6 @@
 Two decisions side by side, for people or as JSON.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import uuid

@@ -1,7 +1,5 @@
 """The entry point ``nova-scheduler-manage``."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

@@ -1,7 +1,5 @@
 """The entry point ``nova-scheduler``."""
 
-from __future__ import annotations
-
 import sys
 
 from scheduler import concurrency

@@ -7,8 +7,6 @@ gives them the precedence that section 1.2 of the reference page config states.
 From the database up every room may import this package, except the engine.
 """
 
-from __future__ import annotations
-
 import copy
 
 from oslo_config import cfg

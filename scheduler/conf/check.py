@@ -1,7 +1,5 @@
 """Check every option at the start: a bad value may not wait for the first request."""
 
-from __future__ import annotations
-
 import logging as stdlib_logging
 import re
 from collections.abc import Iterable, Iterator

@@ -3,8 +3,6 @@
 Reference page config, sections 6 and 8.
 """
 
-from __future__ import annotations
-
 import copy
 
 from keystoneauth1 import exceptions, loading

@@ -4,8 +4,6 @@ The current oslo.db forgot them, so ``idle_timeout = 9`` of an old file would be
 and without a message (reference page config, section 7).
 """
 
-from __future__ import annotations
-
 import copy
 
 from oslo_config import cfg

@@ -4,8 +4,6 @@
 Reference pages config, sections 2, 5 and 6.1, and numa_pci, section 10.4.
 """
 
-from __future__ import annotations
-
 import pathlib
 import socket
 import sys

@@ -1,7 +1,5 @@
 """The values in force and where each of them comes from, without secrets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 sections 3 and 4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from oslo_config import cfg

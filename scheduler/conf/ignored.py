@@ -5,8 +5,6 @@ start; and those of Nova that would change what a scheduler does, with a warning
 The many options of Nova that a scheduler never had are ignored silently.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

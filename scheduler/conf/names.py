@@ -5,8 +5,6 @@ other services, so a name counts as unknown only where it is in a group of this 
 never had it there, or where it looks very much like a known name (config page, section 12).
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import pathlib

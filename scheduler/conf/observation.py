@@ -1,7 +1,5 @@
 """``[explain]``, ``[metrics_endpoint]``, ``[notifications]``: what a scheduler shows and sends."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 EXPLAIN = cfg.OptGroup("explain", title="Explain", help="Records of decisions.")

@@ -3,8 +3,6 @@
 Reference page config, section 1.4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final

@@ -3,8 +3,6 @@
 Reference page config, section 2.
 """
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 GROUP = cfg.OptGroup("scheduler", title="Scheduler", help="The daemon and its driver.")

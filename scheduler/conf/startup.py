@@ -3,8 +3,6 @@
 Reference pages config, section 1, and service, sections 3, 6 and 9.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import io

@@ -4,8 +4,6 @@ A check yields the problems it finds.  The start ends with the first one, and ``
 names them all.  Nothing is written, and no secret is told.
 """
 
-from __future__ import annotations
-
 import configparser
 import contextlib
 import dataclasses

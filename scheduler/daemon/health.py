@@ -5,8 +5,6 @@ A worker *lives* as long as ending it would not help: its requests get on and it
 may be decided on.
 """
 
-from __future__ import annotations
-
 import contextlib
 import enum
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Work that is repeated as long as the service runs, and its heartbeats (page service, 2.2, 4)."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import random

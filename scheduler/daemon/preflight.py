@@ -4,8 +4,6 @@ Afterwards each worker would find the same, again and again (reference page serv
 number 4).
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Final

@@ -4,8 +4,6 @@ Everything is parsed, checked and built before anything is changed; a configurat
 used leaves all as it was (docs/configuration.md).
 """
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import os

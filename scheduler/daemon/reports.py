@@ -4,8 +4,6 @@ It is made where the signal finds the process, be it in the middle of something 
 nothing here takes a lock or waits; what changes meanwhile is left out.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import functools

@@ -3,8 +3,6 @@
 Reference page service, sections 1 to 3.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

@@ -7,8 +7,6 @@ native: a decision that computes for seconds delays no heartbeat, and is found t
 time it takes.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import os
 import signal

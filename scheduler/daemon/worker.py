@@ -5,8 +5,6 @@ stop and reset; everything that connects is made in start, as the process may ha
 before.
 """
 
-from __future__ import annotations
-
 import abc
 import contextlib
 import faulthandler

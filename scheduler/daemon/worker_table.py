@@ -5,8 +5,6 @@ a place holds a lock on it, which the kernel releases when the process ends, how
 worker that replaces one that died finds the place free.
 """
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import fcntl

@@ -3,8 +3,6 @@
 Every change moves ``aggregates.updated_at``, which polls of Nova's tables compare.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from sqlalchemy import ColumnElement, Connection

@@ -5,8 +5,6 @@ does not answer in time is left out; it is tried again in the background and inc
 first read after it answers (reference page database, section 7).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import functools

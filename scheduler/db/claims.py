@@ -4,8 +4,6 @@ A claim is *open* until it is closed; closed ones stay for a while, so that a re
 twice finds its answer, and so that nobody misses a claim that came and went.
 """
 
-from __future__ import annotations
-
 import datetime
 import functools
 import uuid

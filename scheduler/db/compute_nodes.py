@@ -4,8 +4,6 @@ A node is (host, hypervisor_hostname).  Columns, units and the JSON in them: ref
 database, sections 3.1 and 5.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections.abc import Collection, Mapping, Sequence

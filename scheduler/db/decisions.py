@@ -1,7 +1,5 @@
 """Records of decisions as rows: written in the background, found by request or instance."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections.abc import Mapping

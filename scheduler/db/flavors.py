@@ -1,7 +1,5 @@
 """The flavors with their extra specs and projects (reference page database, section 4)."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 

@@ -6,8 +6,6 @@ one round trip shows that nothing has changed.  Rows that vanish without a trace
 or to a look back (:mod:`scheduler.db.fleet_beside`), and make the read a full one.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import functools

@@ -5,8 +5,6 @@ look back lists what was stamped within the last minutes.  The next poll reads t
 that no poll has shown.
 """
 
-from __future__ import annotations
-
 import datetime
 import threading
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ for the overlap are found by a look back, once a minute and beside the requests
 (:mod:`scheduler.db.fleet_beside`).
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Queries for the rows that the host table is made of, and a reader of aggregates."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The server groups, their members and policies (reference page database, section 4)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 

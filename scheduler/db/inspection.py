@@ -4,8 +4,6 @@ One finding per database: that of ``[database]``, that of ``[api_database]``, an
 Missing indexes are created only when an operator asks for it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Iterable

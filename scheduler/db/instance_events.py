@@ -3,8 +3,6 @@
 The tables are Nova's alone: in databases of this project nobody begins an action.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

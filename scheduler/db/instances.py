@@ -3,8 +3,6 @@
 Reference page database, sections 3.3 to 3.6; JSON in ``instance_extra``: sections 5.7 to 5.9.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Sequence
 from typing import Any

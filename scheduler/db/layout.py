@@ -5,8 +5,6 @@ an older layout lacks reads as NULL and is left out of what is written (referenc
 sections 2 to 4 and 10).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar

@@ -5,8 +5,6 @@ Triggers of a new one count what leaves no timestamp behind: a row that was dele
 host taken out of an aggregate.  Heartbeats and reports move no counter, so no writer waits.
 """
 
-from __future__ import annotations
-
 import pathlib
 from collections.abc import Iterable
 

@@ -4,8 +4,6 @@ Sections 1.2, 1.3 and 10 of the reference page database.  A column fills the fie
 Objects hold aware times and address objects, rows naive UTC and text (page objects, section 1.2).
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import ipaddress

@@ -1,7 +1,5 @@
 """The services: one row per process name and host (reference page database, sections 3.2 and 8)."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Sequence
 from typing import Any

@@ -5,8 +5,6 @@ round trips for a poll of one.  A session holds its connection between uses, rep
 error, and is closed with its database.  A session is used by one caller at a time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

@@ -4,8 +4,6 @@ One schema usable on one database: Nova's 2026 columns (reference page database,
 and 4), plus indexes that make reading only the changes cheap, plus this project's own tables.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import sqlalchemy as sa

@@ -5,8 +5,6 @@ parameters ask for it, and PyMySQL not even then: ``ssl_verify_cert`` makes it d
 The parameters are rewritten here to what an operator means by them.
 """
 
-from __future__ import annotations
-
 import ssl
 import urllib.parse
 from typing import Any

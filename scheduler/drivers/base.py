@@ -1,7 +1,5 @@
 """The driver interface (reference page scheduling, sections 1.1 and 13.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

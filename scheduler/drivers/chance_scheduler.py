@@ -4,8 +4,6 @@ Newton's answer leaves the node open and the compute service then takes its firs
 first node is named, because a Selection must name one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 from collections.abc import Sequence

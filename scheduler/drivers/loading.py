@@ -5,8 +5,6 @@ dotted path is imported.  A driver may be written for Nova: with a constructor w
 and with the ``select_destinations`` of an older release.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ Which form ``select_destinations`` has is read from its signature, once, when th
 The answer may be dicts, HostStates or Selections; it leaves here as lists of Selections.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

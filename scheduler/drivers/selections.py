@@ -1,7 +1,5 @@
 """From a placement to the Selection objects of the reply (scheduling page, section 2.5)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scheduler import objects

@@ -6,8 +6,6 @@ the set is made anew when bounds have moved by more than its margin bears.  1,00
 10,000 hosts take some 30 ms so; asked one by one they take 600.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn

@@ -3,8 +3,6 @@
 Reference page scheduling, sections 2.1 (steps e and f) and 2.5.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import random

@@ -5,8 +5,6 @@ I/O and never yields.  Either every instance gets a host, or nothing stays consu
 Reference page scheduling, sections 2.1 and 2.5.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import random

@@ -3,8 +3,6 @@
 They are JSON lines, plain or compressed, in files or on standard input.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import gzip

@@ -3,8 +3,6 @@
 What the recording leaves open is not compared.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping

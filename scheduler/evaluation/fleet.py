@@ -1,7 +1,5 @@
 """The database of a case: rows in memory, read by the host manager like those of a database."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from types import SimpleNamespace

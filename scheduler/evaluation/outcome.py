@@ -4,8 +4,6 @@ Recorded cases that are decided otherwise on purpose are listed, each with its r
 compatibility page repeats the reasons.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Filters that keep servers together or apart.  Reference page filters, sections 6.18 to 6.20."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 Images without the property are not kept away.  Reference page filters, section 6.12.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

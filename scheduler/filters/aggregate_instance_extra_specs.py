@@ -3,8 +3,6 @@
 Reference page filters, section 6.13; operators: section 5.4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

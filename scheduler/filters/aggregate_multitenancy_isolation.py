@@ -4,8 +4,6 @@ It keeps others away from those hosts, not those projects from other hosts.  Ref
 filters, section 6.14.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -11,8 +11,6 @@ filter may instead implement ``host_passes(host_state, spec_obj)``, as in Nova. 
 filters, section 6.1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

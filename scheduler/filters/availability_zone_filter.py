@@ -4,8 +4,6 @@ A zone is ``availability_zone`` metadata of an aggregate; several may be named, 
 commas.  A host without it is in the default zone.  Reference page filters, section 6.3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

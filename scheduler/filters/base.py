@@ -6,8 +6,6 @@ named conditions over columns; their ``host_passes`` is the same code on one row
 filters, section 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar

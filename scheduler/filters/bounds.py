@@ -1,7 +1,5 @@
 """Bases of the filters with a bound that aggregates may set: an overcommit ratio, or a maximum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, ClassVar
 

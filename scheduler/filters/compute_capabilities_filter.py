@@ -1,7 +1,5 @@
 """ComputeCapabilitiesFilter: the flavor's extra specs.  Reference page filters, 5.4 and 6.17."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

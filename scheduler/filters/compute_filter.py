@@ -1,7 +1,5 @@
 """ComputeFilter: the compute service is enabled and alive.  Reference page filters, section 6.2."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """CoreFilter, AggregateCoreFilter: enough processors.  Reference page filters, section 6.6."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

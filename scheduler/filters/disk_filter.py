@@ -1,7 +1,5 @@
 """DiskFilter, AggregateDiskFilter: enough local disk.  Reference page filters, section 6.7."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

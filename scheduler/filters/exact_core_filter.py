@@ -1,7 +1,5 @@
 """ExactCoreFilter: all the host's free processors.  Reference page filters, section 6.8."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

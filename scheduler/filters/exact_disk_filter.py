@@ -1,7 +1,5 @@
 """ExactDiskFilter: all the host's free disk.  Reference page filters, section 6.8."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

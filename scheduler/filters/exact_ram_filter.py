@@ -1,7 +1,5 @@
 """ExactRamFilter: all the host's free memory.  Reference page filters, section 6.8."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

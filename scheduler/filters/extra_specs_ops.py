@@ -4,8 +4,6 @@ Reference page filters, section 5.4.  Comparisons with a number operator read bo
 floats; ``=`` means "at least"; ``<`` and ``>`` alone do not exist.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 

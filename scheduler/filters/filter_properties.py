@@ -3,8 +3,6 @@
 Their second parameter is called ``filter_properties`` and is a dict.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable
 from typing import Any

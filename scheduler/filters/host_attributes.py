@@ -5,8 +5,6 @@ others lead on through mappings, where text is read as JSON.  Reference page fil
 6.17.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable, Sequence
 from typing import Any

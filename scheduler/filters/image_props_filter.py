@@ -1,7 +1,5 @@
 """ImagePropertiesFilter: the hypervisor can run the image.  Reference page filters, 6.11."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

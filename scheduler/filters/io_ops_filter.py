@@ -1,7 +1,5 @@
 """IoOpsFilter, AggregateIoOpsFilter: the host is not busy.  Reference page filters, 6.9."""
 
-from __future__ import annotations
-
 from scheduler.filters.base import Reason
 from scheduler.filters.bounds import AggregateMaximumFilter, MaximumFilter, for_aggregates
 

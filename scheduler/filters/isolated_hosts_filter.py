@@ -1,7 +1,5 @@
 """IsolatedHostsFilter: certain images on certain hosts.  Reference page filters, section 6.21."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -5,8 +5,6 @@ once per distinct combination of their arguments; numbers are compared as whole 
 Reference page filters, section 6.22.
 """
 
-from __future__ import annotations
-
 import functools
 import ipaddress
 import json

@@ -1,7 +1,5 @@
 """MetricsFilter: the host reports every metric that counts.  Reference page filters, 6.23."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 Reference page filters, section 6.10.
 """
 
-from __future__ import annotations
-
 from scheduler.filters.base import Reason
 from scheduler.filters.bounds import AggregateMaximumFilter, MaximumFilter, for_aggregates
 

@@ -3,8 +3,6 @@
 Reference page filters, section 6.24; page numa_pci, sections 5, 8.1 and 10.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 Reference page filters, section 6.25; page numa_pci, sections 7 and 8.2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """RamFilter, AggregateRamFilter: enough memory.  Reference page filters, section 6.5."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 Reference page filters, section 2.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from scheduler import errors, plugins

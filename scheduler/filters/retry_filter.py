@@ -1,7 +1,5 @@
 """RetryFilter: not where an earlier attempt failed.  Reference page filters, section 6.4."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

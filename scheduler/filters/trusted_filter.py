@@ -4,8 +4,6 @@ The one filter that asks a server while a decision is taken, and only for flavor
 trust.  Reference page filters, section 6.27.
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Reference page filters, sections 6.15 and 6.16.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 Reference page filters, section 5.3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

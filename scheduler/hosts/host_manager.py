@@ -5,8 +5,6 @@ senders broadcast is taken at once, so that it counts even for a driver that rea
 the next read confirms or corrects it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import gc

@@ -5,8 +5,6 @@ instance's row and its host's report (docs/decisions/0007); the row must have be
 report, or in one snapshot.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping
 from typing import Any, NamedTuple

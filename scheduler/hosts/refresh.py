@@ -5,8 +5,6 @@ be too old, or reservations over, from one moment to the next.  Which is right, 
 after it, is up to the database's clock, which all schedulers of the fleet share.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Rows are added, updated in place and removed without rebuilding anything else.  
 I/O and knows no clock; whoever changes it holds the worker's decision lock.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 from collections import Counter

@@ -4,8 +4,6 @@ A method is a function of the worker that is asked and of keyword arguments, all
 its result.  Whatever it needs of the decision lock is short.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """One row of the host table as plain data, with the reservations on top of the report."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Hosts that are not there, and hosts taken away, on a copy of the table."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

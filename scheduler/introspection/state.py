@@ -1,7 +1,5 @@
 """The worker that is asked, and its state: in numbers, host by host, read again."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import os

@@ -4,8 +4,6 @@ Nothing is kept, claimed, notified or counted: the copies are thrown away, and f
 weighers are made anew, so that those at work learn nothing of it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import time

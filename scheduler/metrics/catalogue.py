@@ -4,8 +4,6 @@ Labels come from closed sets, or from the configuration: outcomes, stages, filte
 they declare, cells.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass

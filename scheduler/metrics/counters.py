@@ -1,7 +1,5 @@
 """Counts of one worker's decisions: a few additions per decision, none per host."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from typing import Final

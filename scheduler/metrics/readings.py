@@ -4,8 +4,6 @@ Nothing here is asked for by a decision, and nothing holds one up for longer tha
 over a few columns.
 """
 
-from __future__ import annotations
-
 import datetime
 import os
 import resource

@@ -1,7 +1,5 @@
 """The senders of notifications, in whichever forms are wanted (reference page rpc, section 13)."""
 
-from __future__ import annotations
-
 import contextlib
 import logging as standard_logging
 from collections.abc import Callable, Iterator, Mapping

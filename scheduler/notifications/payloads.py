@@ -4,8 +4,6 @@ Every payload is built when it is called for, from what the objects say then, an
 with them that could change before it is sent.
 """
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final

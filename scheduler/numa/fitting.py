@@ -3,8 +3,6 @@
 Host and pools are values: keeping the earlier ones is undoing the placement.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

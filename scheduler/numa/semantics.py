@@ -1,7 +1,5 @@
 """Where Newton and today's releases differ about NUMA; each difference is one entry."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Rules about who may set what are in ``policies`` and ``constraints``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

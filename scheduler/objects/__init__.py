@@ -11,8 +11,6 @@ oslo.versionedobjects is not used.  It refuses objects of newer senders, which t
 
 # ruff: noqa: F401 - names for others to import from here
 
-from __future__ import annotations
-
 from scheduler.objects.base import (
     ListObject,
     WireObject,

@@ -1,7 +1,5 @@
 """The base of all wire objects: set and unset fields, envelopes, copies."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence

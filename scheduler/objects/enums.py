@@ -3,8 +3,6 @@
 Follows reference page objects, sections 3.9 (canonical spellings) and 3 (values).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from scheduler.objects.fields import EnumOf

@@ -1,7 +1,5 @@
 """Hosts: compute nodes, PCI pools, metrics, services, aggregates, cells (objects, 5 and 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 

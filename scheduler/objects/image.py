@@ -1,7 +1,5 @@
 """The image of a request, its properties, and their older spellings (objects page, section 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 

@@ -3,8 +3,6 @@
 Follows reference pages objects (sections 5 and 7) and conductor (sections 8.2 and 11).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 

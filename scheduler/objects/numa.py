@@ -3,8 +3,6 @@
 Follows reference pages objects (section 5) and numa_pci (section 2).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, Self

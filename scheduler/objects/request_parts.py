@@ -1,7 +1,5 @@
 """The smaller objects that a request is made of (reference page objects, sections 3 and 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 

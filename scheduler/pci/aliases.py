@@ -3,8 +3,6 @@
 Follows reference page numa_pci, sections 7.3, 10.1 and 10.2.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

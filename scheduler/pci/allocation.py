@@ -3,8 +3,6 @@
 Pools are values: an allocation returns new ones, and keeping the old ones undoes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

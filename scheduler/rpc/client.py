@@ -3,8 +3,6 @@
 Reference pages rpc (sections 3 and 5) and conductor (8.2).
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterator

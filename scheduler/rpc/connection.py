@@ -4,8 +4,6 @@ The RPC library has kombu connect, which takes the class that its table of trans
 one here, made of the public classes of kombu and amqp.
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import functools

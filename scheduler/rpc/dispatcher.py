@@ -11,8 +11,6 @@ where it happened.  What went wrong in this service is in the log, under the id 
 gets (reference page rpc, sections 2, 5 and 7).
 """
 
-from __future__ import annotations
-
 import collections
 import functools
 import inspect

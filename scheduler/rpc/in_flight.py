@@ -9,8 +9,6 @@ eventlet that is a greenlet, which sends nothing while a decision computes.  Her
 serves all calls.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

@@ -6,8 +6,6 @@ gives the names the precedence that all others have (reference page config, 1.2,
 RabbitMQ's address as Havana and Newton spelt it becomes a URL.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from typing import Any, Final

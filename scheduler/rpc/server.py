@@ -1,7 +1,5 @@
 """RPC servers: who answers what on which topic (reference page rpc, sections 7 and 8)."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ so *conf* is that object in every real process.  For a URL that cannot be used e
 ConfigurationError, without passwords.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 from collections.abc import Callable, Iterator

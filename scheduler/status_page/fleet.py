@@ -4,8 +4,6 @@ Every row carries the version in which it last changed.  A reader names the vers
 gets the rows that are newer, so that there may be any number of readers.
 """
 
-from __future__ import annotations
-
 import secrets
 import threading
 import time

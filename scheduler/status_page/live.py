@@ -1,7 +1,5 @@
 """One worker on the page: its health, its decisions, the fleet as it sees it."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import time

@@ -3,8 +3,6 @@
 The public ones answer for all workers; those below ``/status/worker`` for this one alone.
 """
 
-from __future__ import annotations
-
 import http
 import importlib.resources
 import json

@@ -1,7 +1,5 @@
 """Outcomes of the decisions of the last hour: counts in steps of time."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -4,8 +4,6 @@ Every worker answers the same routes on a socket of its own in a folder that onl
 can enter.  What a worker knows alone is asked of each under a path that asks nobody else.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import os

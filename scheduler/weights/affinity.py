@@ -3,8 +3,6 @@
 Reference page scheduling, sections 7.3 and 7.5.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

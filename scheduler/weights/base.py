@@ -5,8 +5,6 @@ and is asked host by host.  Weighers that ship here derive from ``HostWeigher`` 
 raw values of all hosts at once.  Reference page scheduling, section 7.
 """
 
-from __future__ import annotations
-
 import inspect
 from typing import Any, ClassVar
 

@@ -3,8 +3,6 @@
 Reference page scheduling, section 7.3.
 """
 
-from __future__ import annotations
-
 from scheduler.weights.base import ColumnWeigher
 
 

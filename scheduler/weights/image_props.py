@@ -3,8 +3,6 @@
 Reference page scheduling, sections 7.3 and 7.7.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

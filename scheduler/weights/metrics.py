@@ -3,8 +3,6 @@
 Reference page scheduling, sections 7.3 and 7.6.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The weighers that ship here: the visible list, and loading of the configured ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

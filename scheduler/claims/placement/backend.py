@@ -3,8 +3,6 @@
 The decision lock is never held while Placement is called.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -4,8 +4,6 @@ Options and the fleet's aggregates add restrictions to the needs of the request 
 config, section 2, and scheduling, sections 2.5 and 11).
 """
 
-from __future__ import annotations
-
 import itertools
 import urllib.parse
 from collections import Counter

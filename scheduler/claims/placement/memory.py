@@ -1,7 +1,5 @@
 """Memory of the latest answers: used to pass over hosts and to ask less, never to accept one."""
 
-from __future__ import annotations
-
 import functools
 import math
 import threading

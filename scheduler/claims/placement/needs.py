@@ -4,8 +4,6 @@ The first group, without a suffix, is the flavor's own; the others come from num
 (``resources1:...``) and from ports and devices (``RequestSpec.requested_resources``).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any, Final

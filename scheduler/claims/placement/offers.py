@@ -1,7 +1,5 @@
 """The hosts that one request may choose from, and their candidates: asked about or listed."""
 
-from __future__ import annotations
-
 import enum
 import time
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Putting the fast path into a server, if the libraries have the private parts that it uses."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import importlib.metadata
