@@ -41,6 +41,7 @@ from scheduler.objects.instance import (
     InstanceList,
     InstancePCIRequest,
     InstancePCIRequests,
+    Migration,
     Tag,
     TagList,
 )

@@ -220,3 +220,28 @@ class BuildRequest(WireObject):
         "tags": Field(ObjectOf(TagList), unset=TagList, since=(1, 3)),
         **fields(DATETIME, "created_at updated_at", nullable=True),
     }
+
+
+class Migration(WireObject):
+    """One move of one instance, as today's computes are given it."""
+
+    VERSION = "1.8"
+    FIELDS = {
+        "id": Field(INT),
+        "uuid": Field(UUID),
+        "instance_uuid": Field(UUID, nullable=True),
+        **fields(
+            STR,
+            "source_compute dest_compute source_node dest_node dest_host status migration_type"
+            " user_id project_id",
+            nullable=True,
+        ),
+        **fields(
+            INT,
+            "old_instance_type_id new_instance_type_id memory_total memory_processed"
+            " memory_remaining disk_total disk_processed disk_remaining dest_compute_id",
+            nullable=True,
+        ),
+        **fields(BOOL, "hidden cross_cell_move", default=False),
+        **PERSISTENT,
+    }
