@@ -235,9 +235,9 @@ OPTIONS: list[cfg.Opt] = [
         min=0,
         help="A read finds changed rows by their timestamps, from this many seconds before the "
         "last read on. Transactions stay open for a moment, and clocks of conductors differ a "
-        "little. What is committed later than this after its timestamp is found by a read once a "
-        "minute beside the requests, up to a minute late, and else by the next full read. Raise it "
-        "where a database replica lags. Each read lists the rows of so many seconds: 500 of 10,000 "
+        "little. What is committed still later is found by a read once a minute beside the "
+        "requests, and else by the next full read. Raise it where a database replica lags. "
+        "Each read lists the rows of so many seconds: 500 of 10,000 "
         "hosts by default.",
     ),
     cfg.IntOpt(

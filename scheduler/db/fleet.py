@@ -105,10 +105,11 @@ class FleetReader:
             ChangedRows(dialect, tables.compute_nodes, fleet_rows.NODE_COLUMNS),
             ChangedRows(dialect, tables.instances, fleet_rows.INSTANCE_COLUMNS),
         )
-        #: Rows that look backs have found and polls have not, since they were last told.
+        #: Rows that look backs have found and polls have not, since the last result.
         self._late = 0
         self._reads_aggregates, self._reads_images = aggregates, False
         self._beside = BesideReader(database, self._changed_rows)
+        self._member_changes = 0
         #: Made by the first read, when it is known what triggers count.
         self._poll: FleetPoll | None = None
         self._counters: list[str] = []
@@ -174,7 +175,9 @@ class FleetReader:
         times = whole_second(before - max(LOOK_BACK, self.overlap) if full else since), recent
         # The poll does not show a row twice: until its rows are read, only a full read can follow.
         last_read_at, self._read_at = self._read_at, None
-        other_members, beside.members_changed = beside.members_changed, False
+        member_changes = beside.member_changes
+        other_members = member_changes != self._member_changes
+        self._member_changes = member_changes
         ids: list[set[int]] = [set(), set()]
         if self._is_quiet and not full:
             answers = self._ask(connection, times, ids)
@@ -218,9 +221,8 @@ class FleetReader:
             late = changed.take_late() - new
             self._late += len(late)
             known |= new | late
-        there, self._beside.node_ids = self._beside.node_ids, None
-        if there is not None:
-            ids[0].update(there ^ self._living)
+        if self._beside.node_ids:
+            ids[0].update(self._beside.node_ids.popleft() ^ self._living)
         return answers
 
     def _result(

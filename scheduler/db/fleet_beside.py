@@ -7,6 +7,7 @@ that no poll has shown.
 
 import datetime
 import threading
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -50,10 +51,10 @@ class BesideReader:
         self._looked_at: datetime.datetime | None = None
         self._versions: set[str] = set()
         self._heard_at: datetime.datetime | None = None
-        #: True when there are other services than those read last.
-        self.members_changed = False
-        #: Ids of the compute nodes there are; None until a look back has listed them.
-        self.node_ids: set[int] | None = None
+        #: Number of times that services came or went: other threads compare it.
+        self.member_changes = 0
+        #: Ids of the compute nodes there are, from the last look back until a poll takes them.
+        self.node_ids: deque[set[int]] = deque(maxlen=1)
 
     def close(self) -> None:
         """Give the connection up; the next read opens another."""
@@ -66,7 +67,7 @@ class BesideReader:
                 self._versions = self._current(connection)
             self._heard_at = self._looked_at = now
             for each in self._changed:
-                each.looked = None
+                each.looked.clear()
 
     def heartbeats(self, now: datetime.datetime, every_seconds: float) -> Sequence[Any]:
         """The services heard from since the last call, if that was *every_seconds* ago.
@@ -93,8 +94,8 @@ class BesideReader:
             )
             *texts, there = looks
             for each, text in zip(self._changed, texts, strict=True):
-                each.looked = entries_of(text)
-            self.node_ids = set(map(int, entries_of(there)))
+                each.looked.append(entries_of(text))
+            self.node_ids.append(set(map(int, entries_of(there))))
             self._looked_at = now
 
     def _heard_from(self, connection: sa.Connection) -> Sequence[Any]:
@@ -106,7 +107,7 @@ class BesideReader:
         query = sa.select(*_SERVICES.c).where(*LIVING_SERVICES)
         found = rows.select_in(connection, query, _SERVICES.c.id, sorted(ids))
         self._versions = versions
-        self.members_changed |= ids != gone
+        self.member_changes += ids != gone
         return found
 
     def _current(self, connection: sa.Connection) -> set[str]:

@@ -8,6 +8,7 @@ for the overlap are found by a look back, once a minute and beside the requests
 """
 
 import datetime
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -161,7 +162,8 @@ class ChangedRows:
         self.columns = columns
         self.query = _listing(dialect, table, dialect.version(table, columns))
         self.stamps_query = _listing(dialect, table)
-        self.looked: set[str] | None = None
+        #: Other threads append.
+        self.looked: deque[set[str]] = deque(maxlen=1)
         #: Entries of the last poll.
         self._listed: set[str] = set()
         #: Marks with their seconds: of the last look back, and polled before and after it.
@@ -185,9 +187,9 @@ class ChangedRows:
 
     def take_late(self) -> set[int]:
         """Ids of the rows that a look back has found, and no poll."""
-        looked, self.looked = self.looked, None
-        if looked is None:
+        if not self.looked:
             return set()
+        looked = self.looked.popleft()
         late = looked.difference(*self._known)
         self._known = (looked, self._known[-1], set())
         return _row_ids(late)
