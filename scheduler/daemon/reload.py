@@ -99,7 +99,7 @@ class Reloading:
 
 
 class SighupHandler:
-    """SIGHUP in one process, without the launchers' own way with it; a fork begins anew.
+    """SIGHUP in one process, without the launchers' own way with it.
 
     Theirs puts the default action back while they are busy with one signal, so that the next one
     ends the process, or ends the worker to fork a new one (reference page service, section 3).
@@ -108,51 +108,34 @@ class SighupHandler:
     """
 
     def __init__(self) -> None:
-        self._pid = 0
-        self._sending_end: socket.socket | None = None
-        self._receiving_end: socket.socket | None = None
-        self._is_closed = self._is_watched = False
-
-    def take_over(self) -> None:
         """Make SIGHUP of this process count here, where this thread may say so.
 
         In a process of native threads the launcher keeps the signal, and calls :meth:`note`.
         """
-        self._open()
+        self._receiving_end, self._sending_end = socket.socketpair()
+        os.set_blocking(self._sending_end.fileno(), False)
+        self._is_watched = False
         with contextlib.suppress(ValueError):
             signal.signal(signal.SIGHUP, self._caught)
 
     def note(self) -> None:
         """Note one SIGHUP."""
-        self._open()
-        if self._sending_end is not None:
-            with contextlib.suppress(BlockingIOError):  # full: enough reloads are waiting
-                os.write(self._sending_end.fileno(), b"\0")
+        with contextlib.suppress(OSError):  # full: enough reloads are waiting; or closed
+            os.write(self._sending_end.fileno(), b"\0")
 
     def watch(self, reload: Callable[[], None]) -> None:
         """Call *reload* after each SIGHUP, in a thread (or greenlet) of its own, to the end."""
-        self._open()
-        self._is_watched = True
-        if self._is_closed:  # told to end before it had begun
+        if self._sending_end.fileno() < 0:  # told to end before it had begun
             return
+        self._is_watched = True
         thread = threading.Thread(target=self._watch, args=(reload,), daemon=True, name="reload")
         thread.start()
 
     def close(self) -> None:
         """Ignore SIGHUP from now on."""
-        self._is_closed = True
-        if self._pid == os.getpid() and self._sending_end is not None:
-            self._sending_end.close()  # whoever watches sees the end
-            self._sending_end = None
-            if not self._is_watched and self._receiving_end is not None:
-                self._receiving_end.close()
-
-    def _open(self) -> None:
-        if self._pid == os.getpid() or self._is_closed:
-            return
-        self._pid = os.getpid()
-        self._receiving_end, self._sending_end = socket.socketpair()
-        os.set_blocking(self._sending_end.fileno(), False)
+        self._sending_end.close()  # whoever watches sees the end
+        if not self._is_watched:
+            self._receiving_end.close()
 
     def _caught(self, _number: int, _frame: Any) -> None:
         if _is_in_foreground():  # its terminal is gone
@@ -161,8 +144,6 @@ class SighupHandler:
             self.note()
 
     def _watch(self, reload: Callable[[], None]) -> None:
-        if self._receiving_end is None:
-            return
         with self._receiving_end as receiving_end:
             while receiving_end.recv(READ_BYTES):
                 try:

@@ -8,18 +8,19 @@ time it takes.
 """
 
 import faulthandler
+import math
 import os
 import signal
 import socket
-import threading
 import time
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from oslo_log import log as logging
 
 from scheduler.concurrency import native
+from scheduler.daemon.periodic import RepeatingTask
 from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable, is_other_worker
 from scheduler.rpc.in_flight import InFlightRequests
 
@@ -131,10 +132,11 @@ class Watchdog:
         self._limit_seconds = readiness.watchdog_seconds
         self._is_ill = False
         self._asked: set[int] = set()
-        self._threads: Any = native("threading")
-        self._ended = self._threads.Event()
-        self._turned_at = table.clock()
-        self._is_turning_watched = False
+        self._turned_at = math.inf
+        threads = native("threading")
+        self._looks = RepeatingTask("watchdog", self.look, self.look_seconds, threads=threads)
+        #: Shows that the hub turns: under eventlet this one is a greenlet.
+        self._turns = RepeatingTask("turns of the watchdog", self._turn, self.look_seconds)
 
     @property
     def look_seconds(self) -> float:
@@ -149,9 +151,9 @@ class Watchdog:
         self.enter(Stage.STARTING)
         if self._readiness.is_awaited:
             faulthandler.register(WHERE, all_threads=False)
-            self._threads.Thread(target=self._run, name="watchdog", daemon=True).start()
-            self._is_turning_watched = True
-            threading.Thread(target=self._turn, name="watchdog", daemon=True).start()
+            self._looks.start(self.look_seconds)
+            self._turn()
+            self._turns.start(self.look_seconds)
 
     def enter(self, stage: Stage) -> None:
         """Show that the worker is at *stage*; tell of it if that concerns the whole daemon."""
@@ -170,7 +172,8 @@ class Watchdog:
 
     def stop(self) -> None:
         """End the looks; may be called without a start."""
-        self._ended.set()
+        self._looks.stop()
+        self._turns.stop()
 
     def look(self) -> None:
         """Show a heartbeat if this worker is well, feed the watchdog if all do, tell the status."""
@@ -192,18 +195,8 @@ class Watchdog:
                     os.kill(pid, WHERE)  # once
         self._readiness.tell(*assignments)
 
-    def _run(self) -> None:
-        while not self._ended.wait(self.look_seconds):
-            try:
-                self.look()
-            except Exception:
-                LOG.exception("This worker cannot tell how it is")
-
     def _turn(self) -> None:
-        """Note that the hub turns: under eventlet this is a greenlet."""
-        while not self._ended.is_set():
-            self._turned_at = self._table.clock()
-            time.sleep(self.look_seconds)
+        self._turned_at = self._table.clock()
 
     def _is_well(self, report: WorkerReport) -> bool:
         illness = self._illness(report)
@@ -225,7 +218,7 @@ class Watchdog:
         if self.stage is Stage.SERVING and not report.is_listening:
             return "nothing listens to the message bus any more"
         still_seconds = self._table.clock() - max(self._turned_at, self._in_flight.moved_at)
-        if self._is_turning_watched and still_seconds > limit_seconds:
+        if still_seconds > limit_seconds:
             return f"nothing has moved for {still_seconds:.0f} s"
         return None
 

@@ -9,7 +9,6 @@ import abc
 import contextlib
 import faulthandler
 import importlib
-import os
 import threading
 from typing import Any, ClassVar
 
@@ -50,9 +49,9 @@ class Worker(oslo_service.ServiceBase):
         self._ending = contextlib.ExitStack()
         self._is_stopping = False
         self._stopped = threading.Event()
-        self._sighup = SighupHandler()
+        #: Made when this process, perhaps a fork, is started; the master of several has none.
+        self._sighup: SighupHandler | None = None
         self._reloading: Reloading | None = None
-        self._started_in: int | None = None
 
     @property
     def conf_in_force(self) -> cfg.ConfigOpts:
@@ -91,8 +90,7 @@ class Worker(oslo_service.ServiceBase):
     def start(self) -> None:
         """Begin, and say so; any error ends the worker."""
         LOG.info("Starting %s node (version %s)", self._topic, scheduler.__version__)
-        self._started_in = os.getpid()
-        self._sighup.take_over()
+        self._sighup = sighup = SighupHandler()
         watchdog = Watchdog(self._readiness, self.table, self._in_flight, self._report)
         watchdog.start()
         try:
@@ -106,7 +104,7 @@ class Worker(oslo_service.ServiceBase):
             elif isinstance(error, Exception):
                 LOG.exception("This worker cannot start")
             watchdog.stop()
-            self._sighup.close()
+            sighup.close()
             if not self._is_stopping:
                 self.table.worker_failed()
             self._stopped.set()
@@ -116,7 +114,7 @@ class Worker(oslo_service.ServiceBase):
         self.table.worker_started()
         self._watchdog = watchdog
         watchdog.enter(Stage.SERVING)
-        self._sighup.watch(self.reset)
+        sighup.watch(self.reset)
         LOG.info("Serving requests on topic %s as %s", self._topic, self._conf.host)
 
     def stop(self, graceful: bool = True) -> None:
@@ -129,7 +127,8 @@ class Worker(oslo_service.ServiceBase):
         if self._is_stopping:
             return
         self._is_stopping = True
-        self._sighup.close()
+        if self._sighup is not None:
+            self._sighup.close()
         LOG.info("nova-%s service graceful shutdown started.", self._topic)
         if self._watchdog is not None:
             self._watchdog.enter(Stage.STOPPING)
@@ -158,7 +157,7 @@ class Worker(oslo_service.ServiceBase):
 
     def sighup(self) -> None:
         """SIGHUP has come: to a worker, or to the master whose next forks it concerns."""
-        if self._started_in == os.getpid():
+        if self._sighup is not None:
             self._sighup.note()
         elif self._reloading is not None:
             self._reloading.prepare_forks(self._build)

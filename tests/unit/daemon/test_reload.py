@@ -245,7 +245,6 @@ def test_each_hang_up_is_followed_by_a_reload() -> None:
 
     sighup = SighupHandler()
     try:
-        sighup.take_over()
         os.kill(os.getpid(), signal.SIGHUP)  # before anybody watches
         sighup.watch(reload)
         wait_until(lambda: reloads, 30, "the first reload")
