@@ -25,9 +25,7 @@ LATE_SECONDS = 3.0
 #: Seconds between two writes of what is over, and between two purges of old claims.
 CLOSE_SECONDS = 0.5
 PURGE_SECONDS = 60.0
-#: Longest wait for a skipped id, and most ids waited for.  Claims that are committed
-#: later still are found by a read of all open ones.
-SKIPPED_SECONDS: Final = 30.0
+#: Most ids between two claims that are waited for.
 SKIPPED_AT_MOST: Final = 1000
 NEVER_CLOSED: Final = datetime.datetime(9999, 1, 1)
 
@@ -36,33 +34,21 @@ class KnownIds:
     """Ids of the claims that were read: all up to ``newest`` but those that were ``skipped``.
 
     An id is drawn when a claim is written, and is visible when its transaction is committed: one
-    that was skipped may come later, or never where the transaction was rolled back.
+    that was skipped may come later, or never where the transaction was rolled back.  A read of
+    all open claims finds whatever came, so those that were skipped before it are forgotten.
     """
 
     def __init__(self) -> None:
         self.newest = 0
-        self._skipped: dict[int, float] = {}
+        self.skipped: set[int] = set()
 
-    @property
-    def skipped(self) -> tuple[int, ...]:
-        """Ids below the newest that may come yet, the oldest first."""
-        return tuple(self._skipped)
-
-    def add(self, ids: Set[int], now: float) -> None:
-        """Claims with these *ids* were read; *now* in seconds since the epoch."""
+    def add(self, ids: Set[int]) -> None:
+        """Claims with these *ids* were read."""
         last = max(ids, default=0)
         if last > self.newest:
-            first = max(self.newest + 1, last - SKIPPED_AT_MOST)
-            self._skipped.update(dict.fromkeys(range(first, last), now))
+            self.skipped.update(range(max(self.newest + 1, last - SKIPPED_AT_MOST), last))
             self.newest = last
-        for number in self._skipped.keys() & ids:
-            del self._skipped[number]
-        while self._skipped:
-            oldest = next(iter(self._skipped))
-            is_old = now - self._skipped[oldest] > SKIPPED_SECONDS
-            if not is_old and len(self._skipped) <= SKIPPED_AT_MOST:
-                return
-            del self._skipped[oldest]
+        self.skipped -= ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +122,7 @@ class ClaimReader:
 
         def ask(connection: Connection) -> ClaimRead:
             ids, closed = claim_rows.changed_ids(
-                connection, known.newest, known.skipped, closed_since
+                connection, known.newest, tuple(known.skipped), closed_since
             )
             return ClaimRead(number, now, claim_rows.by_ids(connection, ids), closed_ids=closed)
 
@@ -151,7 +137,8 @@ class ClaimReader:
         self._read_at = read.at
         if read.open_ids is not None:
             self._all_read_at, self._needs_all = read.at, False
-            self.ids.add(read.open_ids | {read.newest}, read.at)
+            self.ids.add(read.open_ids | {read.newest})
+            self.ids.skipped.clear()
             self._needs_hosts = False
 
     def close(self, ids: Collection[int], now: float) -> bool:

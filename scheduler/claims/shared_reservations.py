@@ -229,7 +229,7 @@ class SharedReservations(Reservations):
     def _attach(self, claim: Claim, row: Any) -> None:
         claim.row = row
         self._touched[claim.reservation] = None
-        self._reader.ids.add({row.id}, self.clock())
+        self._reader.ids.add({row.id})
         self._of_id[row.id] = claim
         self._of_consumer[claim.consumer] = claim
 
@@ -244,7 +244,7 @@ class SharedReservations(Reservations):
         Closed ones are in the reports, if these were read after the claims: *reports_follow*.
         No claim ends here: the reports may be older than *read*.
         """
-        self._reader.ids.add({row.id for row in read.rows}, read.at)
+        self._reader.ids.add({row.id for row in read.rows})
         rows = [row for row in read.rows if row.host != claim_rows.NO_HOST]
         for row in sorted(rows, key=lambda each: each.generation):
             if row.closed_at is None:

@@ -11,7 +11,6 @@ from scheduler.claims.reader import (
     ALL_READ_SECONDS,
     LATE_SECONDS,
     SKIPPED_AT_MOST,
-    SKIPPED_SECONDS,
     KnownIds,
     utc,
 )
@@ -148,9 +147,6 @@ def test_a_claim_whose_forerunner_was_never_seen_calls_for_a_read_of_all(fleet, 
     assert watching.free_mb()["h1"] == 2 * GB
 
 
-LATER = SKIPPED_SECONDS + 1
-
-
 @pytest.fixture
 def tokyo(monkeypatch):
     """The zone of this process, far from UTC."""
@@ -169,29 +165,23 @@ def test_times_are_in_utc_wherever_the_worker_runs():
 @pytest.mark.parametrize(
     ("notes", "newest", "skipped"),
     [
-        pytest.param([], 0, (), id="none"),
-        pytest.param([({1, 2, 3}, 0)], 3, (), id="one after the other"),
-        pytest.param([({1}, 0), ({4}, 0)], 4, (2, 3), id="some passed over"),
-        pytest.param([({1}, 0), ({4}, 0), ({2}, 1)], 4, (3,), id="one comes late"),
-        pytest.param([(set(), 0)], 0, (), id="none so far"),
-        pytest.param([({1}, 0), ({3}, 0), (set(), SKIPPED_SECONDS)], 3, (2,), id="may come"),
-        pytest.param([({1}, 0), ({3}, 0), (set(), LATER)], 3, (), id="one never comes"),
-        pytest.param([({2}, 0), ({4}, LATER)], 4, (3,), id="given up one by one"),
-        pytest.param([({4}, 0), ({2}, 0), ({2, 4}, 0)], 4, (1, 3), id="met again"),
-        pytest.param([({1}, 0), (set(), 0)], 1, (), id="nothing new"),
+        pytest.param([], 0, set(), id="none"),
+        pytest.param([{1, 2, 3}], 3, set(), id="one after the other"),
+        pytest.param([{1}, {4}], 4, {2, 3}, id="some passed over"),
+        pytest.param([{1}, {4}, {2}], 4, {3}, id="one comes late"),
+        pytest.param([set()], 0, set(), id="none so far"),
+        pytest.param([{4}, {2}, {2, 4}], 4, {1, 3}, id="met again"),
+        pytest.param([{1}, set()], 1, set(), id="nothing new"),
     ],
 )
 def test_what_is_skipped(notes, newest, skipped):
     known = KnownIds()
-    for ids, now in notes:
-        known.add(ids, now)
+    for ids in notes:
+        known.add(ids)
     assert (known.newest, known.skipped) == (newest, skipped)
 
 
 def test_only_the_latest_of_many_are_waited_for():
     known = KnownIds()
-    known.add({10 * SKIPPED_AT_MOST}, 0)
-    assert known.skipped == tuple(range(9 * SKIPPED_AT_MOST, 10 * SKIPPED_AT_MOST))
-    known.add({10 * SKIPPED_AT_MOST + 3}, 1)
-    assert len(known.skipped) == SKIPPED_AT_MOST
-    assert known.skipped[-2:] == (10 * SKIPPED_AT_MOST + 1, 10 * SKIPPED_AT_MOST + 2)
+    known.add({10 * SKIPPED_AT_MOST})
+    assert known.skipped == set(range(9 * SKIPPED_AT_MOST, 10 * SKIPPED_AT_MOST))
