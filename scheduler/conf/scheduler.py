@@ -265,23 +265,6 @@ OPTIONS: list[cfg.Opt] = [
         "that does not answer in time is left out until it answers again; requests do not wait "
         "for it then.",
     ),
-    cfg.IntOpt(
-        "standing_results_bytes",
-        default=128 * 1024 * 1024,
-        min=0,
-        deprecated_for_removal=True,
-        deprecated_since="0.2.0",
-        deprecated_reason="Every request is decided from the current state at about the same cost; "
-        "no results are kept between requests.",
-        help="Without effect.",
-    ),
-    cfg.URIOpt(
-        "broker_management_url",
-        deprecated_for_removal=True,
-        deprecated_since="0.2.0",
-        deprecated_reason="`broker check` needs no management API: it asks the broker.",
-        help="Without effect.",
-    ),
     cfg.StrOpt(
         "cell_uuid",
         default="6f70656e-7374-4a63-8b65-6c6c30303031",

@@ -131,6 +131,10 @@ def test_old_spelling_of_a_library(tmp_path, old, text, today, value) -> None:
     ("text", "said"),
     [
         ("[cells]\nenable = true\n", "[cells] enable has no effect"),
+        (
+            "[scheduler]\nstanding_results_bytes = 5\n",
+            "[scheduler] standing_results_bytes has no effect",
+        ),
         ("[cells]\nenable = false\n", None),
         (
             "[scheduler]\ndiscover_hosts_in_cells_interval = 300\n",
