@@ -10,9 +10,10 @@ COVERAGE_TESTS ?= tests/unit tests/functional
 COVERAGE_LEAST ?= $(if $(filter file,$(origin COVERAGE_TESTS)),90,0)
 export COVERAGE_FOLDER := $(CURDIR)/build/coverage
 # All workers must name the tests alike, sets in the names included, hence the one hash seed.
-# Two workers suit two cores; a file's tests stay together, and so does what they started.
+# Four workers keep two cores busy while some wait; a file's tests stay together, and so does what
+# they started.
 # tests/conftest.py says which files come first.
-PYTEST_WORKERS ?= 2
+PYTEST_WORKERS ?= 4
 DISTRIBUTED = -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder
 TEST_MARKS ?= not nova and not faults
 # What the inner loop leaves out: tests on random fleets, and those that take more than half a second.
@@ -36,6 +37,8 @@ test: $(VENV)/ready-test servers  ## Run all tests, on real servers; those with 
 	@PYTHONHASHSEED=0 $(RUN)/python -m pytest $(DISTRIBUTED) -m "$(TEST_MARKS)" $(PYTEST_ARGS)
 
 .PHONY: check
+# Nothing waits there.
+check: PYTEST_WORKERS = 2
 check: $(VENV)/ready-check  ## Check style and types, run the quick unit tests: the inner loop
 	@$(RUN)/ruff check --quiet .
 	@$(RUN)/ruff format --quiet --check .

@@ -12,7 +12,7 @@ PROGRAMS = (programs.RABBITMQ_SERVER, programs.RABBITMQCTL)
 
 _USER = "guest"
 _PASSWORD = "guest"
-_VHOSTS_AT_ONCE = 8
+_VHOSTS_AT_ONCE = 24
 
 
 class RabbitMQ(PrivateServer):
