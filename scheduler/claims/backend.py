@@ -11,8 +11,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from scheduler import errors, idempotency, objects
 from scheduler.engine.record import PlacementUse
+from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.reservations import Reservation
 
 Selections = list[list[objects.Selection]]
@@ -77,11 +80,12 @@ class Decided:
 class Offered:
     """The *nodes* to choose from by their uuids, each with its room in instances, if known.
 
-    With *others* so are all that are not named.
+    With *others* so are all that are not named, if they are in the mask that *grantable* gives.
     """
 
     nodes: Mapping[str, int | None]
     others: bool = False
+    grantable: Callable[[Candidates], np.ndarray] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from scheduler.engine.evaluation import FilterChain, Policy
 from scheduler.engine.record import CLAIM, REFRESH, DecisionRecord
 from scheduler.explain.refusal import note_refusal
 from scheduler.filters.registry import load_filters
-from scheduler.hosts.candidates import Scope, rows_of_nodes
+from scheduler.hosts.candidates import Candidates, Scope, rows_of_nodes
 from scheduler.hosts.host_state import Fitting
 from scheduler.hosts.table import HostTable
 from scheduler.weights.registry import load_weighers
@@ -364,9 +364,12 @@ class CachingScheduler(FilterScheduler):
 def _rows(table: HostTable, offered: Offered) -> np.ndarray:
     """The rows to choose from, in the table's order."""
     nodes = offered.nodes.items()
-    if offered.others:
-        return rows_of_nodes(table, [None, *(uuid for uuid, room in nodes if room == 0)], but=True)
-    return rows_of_nodes(table, [uuid for uuid, room in nodes if room != 0])
+    if not offered.others:
+        return rows_of_nodes(table, [uuid for uuid, room in nodes if room != 0])
+    rows = rows_of_nodes(table, [None, *(uuid for uuid, room in nodes if room == 0)], but=True)
+    if offered.grantable is None:
+        return rows
+    return rows[offered.grantable(Candidates(Scope(table, 0.0, 0.0), rows))]
 
 
 def _room(table: HostTable, offered: Mapping[str, int | None]) -> dict[int, int]:

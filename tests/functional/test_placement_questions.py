@@ -44,11 +44,38 @@ def test_one_question_and_one_claim_for_a_server_with_alternates(fleet: Fleet) -
         }
 
 
-def test_alternates_that_need_more_than_room_are_asked_about(fleet: Fleet) -> None:
+def test_alternates_that_need_more_than_room_are_asked_about_once(fleet: Fleet) -> None:
     nodes = [fleet.add(host, traits=["CUSTOM_SLOW"]) for host in ("p1", "p2", "p3")]
     worker = a_worker(fleet)
-    worker.select("req-1", [a_name()], extra_specs=SLOW)
+    worker.select("req-1", [a_name()], 512, extra_specs=SLOW)
     assert sorted(worker.asked_about()) == sorted(nodes)
+    ((chosen, *others),) = worker.select("req-2", [a_name()], 512, extra_specs=SLOW)
+    assert worker.asked_about() == [chosen.compute_node_uuid]
+    for each in others:
+        request = json.loads(each.allocation_request)
+        assert request["mappings"] == {"": [each.compute_node_uuid]}
+
+
+def test_alternates_may_have_nested_providers_of_other_classes(fleet: Fleet) -> None:
+    nodes = [fleet.add(host) for host in ("p1", "p2", "p3")]
+    fleet.placement.call("PUT", "/resource_classes/CUSTOM_CARD")
+    for node in nodes:
+        fleet.placement.add_node(a_name(), {"CUSTOM_CARD": 1}, parent=node)
+    worker, card = a_worker(fleet), {"resources1:CUSTOM_CARD": "1"}
+    for specs, asked in (({}, nodes), ({}, nodes[:1]), (card, nodes)):
+        worker.select("req-1", [a_name()], 512, extra_specs=specs)
+        assert len(worker.asked_about()) == len(asked)
+
+
+def test_hosts_are_passed_over_by_what_an_answer_for_others_told(fleet: Fleet) -> None:
+    for host in ("p1", "p2"):
+        fleet.add(host)
+    slow = fleet.add("p3", traits=["CUSTOM_SLOW"])
+    worker = a_worker(fleet)
+    worker.hosts("req-1", [a_name() for _host in range(3)], MB)
+    assert len(worker.asked_about()) == 3
+    worker.select("req-2", [a_name()], 0, extra_specs=SLOW, flavor={"vcpus": 0, "root_gb": 1})
+    assert worker.asked_about() == [slow]
 
 
 def test_refused_hosts_are_passed_over_for_a_while(fleet: Fleet) -> None:

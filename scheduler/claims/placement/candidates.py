@@ -7,8 +7,8 @@ config, section 2, and scheduling, sections 2.5 and 11).
 import itertools
 import urllib.parse
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -16,6 +16,7 @@ from oslo_log import log as logging
 
 from scheduler import errors
 from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
+from scheduler.claims.placement.facts import AGGREGATE, FREE, TRAIT, Need
 from scheduler.claims.placement.needs import (
     ISOLATE,
     NO_POLICY,
@@ -74,15 +75,14 @@ def fleet_of(host_manager: Any, spec: Any) -> Fleet:
     return Fleet(aggregates, lowest, tuple(filter(None, uuids)))
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """State of a provider without others in its tree, as of the time *at*."""
+@dataclass(slots=True)
+class Answer:
+    """The *candidates*, and the *providers* in their trees as Placement sums them up."""
 
-    at: float
-    traits: frozenset[str]
-    aggregates: frozenset[str]
-    #: Per resource class how much is free.
-    free: Mapping[str, float]
+    candidates: Candidates = field(default_factory=dict)
+    providers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: True if there are no other candidates.
+    is_all: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,38 +135,37 @@ class Wish:
             return None
         return self._text(pairs, suffixes, [("limit", "1")])
 
-    def _amounts(self) -> Counter[str]:
+    @property
+    def amounts(self) -> Counter[str]:
+        """The resources of all groups together."""
         amounts: Counter[str] = Counter()
         for each in self.groups:
             amounts.update(each.resources)
         return amounts
 
-    def lacking(self, found: Facts, shared: Set[str]) -> list[str]:
-        """Reasons why Placement would refuse a provider with these facts, as far as they tell."""
-        amounts = self._amounts()
+    def needs(self, shared: Set[str]) -> list[Need]:
+        """Conditions that a provider alone in its tree must meet, as far as facts can tell."""
+        amounts = self.amounts
         if not shared.isdisjoint(amounts):
             return []
-        free = {name: found.free.get(name, 0) for name in amounts}
-        reasons = [
-            f"{free[name]:g} {name} free, {amount} wanted"
+        needs = [
+            Need(FREE, [name], f"{{:g}} {name} free, {amount} wanted", amount)
             for name, amount in amounts.items()
-            if amount > free[name]
         ]
         for group in self.groups:
-            lacks = sorted(group.required_traits - found.traits)
-            reasons += [f"it has no trait {name}" for name in lacks]
-            has = sorted(group.forbidden_traits & found.traits)
-            reasons += [f"it has the trait {name}" for name in has]
-            if any(map(found.aggregates.isdisjoint, group.aggregates)):
-                reasons.append("it is not in the aggregates asked for")
-            if found.aggregates & group.forbidden_aggregates:
-                reasons.append("it is in an aggregate that is ruled out")
-        return [*reasons, *(["it is disabled"] if DISABLED_TRAIT in found.traits else [])]
+            wanted, banned = sorted(group.required_traits), sorted(group.forbidden_traits)
+            needs += [Need(TRAIT, [name], f"it has no trait {name}") for name in wanted]
+            needs += [Need(TRAIT, [e], f"it has the trait {e}", is_ban=True) for e in banned]
+            text = "it is not in the aggregates asked for"
+            needs += [Need(AGGREGATE, each, text) for each in group.aggregates]
+            text, names = "it is in an aggregate that is ruled out", group.forbidden_aggregates
+            needs.append(Need(AGGREGATE, names, text, is_ban=True))
+        return [*needs, Need(TRAIT, [DISABLED_TRAIT], "it is disabled", is_ban=True)]
 
     def on_root(self, node: str, shared: Set[str]) -> AllocationRequest | None:
-        """All needs as allocations of *node*, whose tree is flat; None if it must be asked."""
-        amounts = self._amounts()
-        if not self.is_plain or not amounts or not shared.isdisjoint(amounts):
+        """All needs as allocations of *node* itself; None if it must be asked."""
+        amounts = self.amounts
+        if not amounts or not shared.isdisjoint(amounts):
             return None
         mappings = {each.requester_id or "": [node] for each in self.groups if each.resources}
         return {"allocations": {node: {"resources": dict(amounts)}}, "mappings": mappings}
@@ -200,36 +199,37 @@ class CandidateQuery:
             found.append(self._wish(spec, groups_of(spec, pinned_as_shared=True), fleet))
         return found
 
-    def listed(self, wishes: Iterable[Wish], requester: Requester) -> tuple[Candidates, bool]:
-        """The candidates in the fleet, and True if these are all; raises Unavailable."""
-        found: Candidates = {}
-        is_all = True
+    def listed(self, wishes: Iterable[Wish], requester: Requester) -> Answer:
+        """The candidates in the fleet; raises Unavailable."""
+        found = Answer()
         for wish in wishes:
             count = self._add(found, wish.for_fleet(), requester)
-            is_all = is_all and (wish.limit is None or count < wish.limit)
-        return found, is_all
+            found.is_all &= wish.limit is None or count < wish.limit
+        return found
 
     def asked(
         self, wishes: Iterable[Wish], node: str, shared: Set[str], requester: Requester
-    ) -> list[AllocationRequest]:
+    ) -> Answer:
         """The candidates on *node*, none if Placement refuses it; raises Unavailable."""
-        found: Candidates = {}
+        found = Answer()
         for wish in wishes:
             query = wish.for_node(node, shared)
             if query is not None:
                 self._add(found, query, requester)
-            if node in found:
-                return [_as_one_group(each) for each in found[node]]
-        return []
+            if node in found.candidates:
+                found.candidates[node] = [_as_one_group(e) for e in found.candidates[node]]
+                break
+        return found
 
-    def _add(self, found: Candidates, query: str, requester: Requester) -> int:
+    def _add(self, found: Answer, query: str, requester: Requester) -> int:
         """Add what *query* gives to what others *found*, which comes first; count it."""
         answer = self._client.candidates(query, requester)
         try:
             requests, summaries = answer["allocation_requests"], answer["provider_summaries"]
             for request in requests:
                 for root in {summaries[e]["root_provider_uuid"] for e in request["allocations"]}:
-                    found.setdefault(root, []).append(request)
+                    found.candidates.setdefault(root, []).append(request)
+            found.providers.update(summaries)
             return len(requests)
         except (LookupError, TypeError, AttributeError) as error:
             text = f"the candidates have not the expected form: {error!r}"

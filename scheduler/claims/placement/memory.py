@@ -5,14 +5,16 @@ import math
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
+import numpy as np
 from oslo_log import log as logging
 
-from scheduler.claims.placement.candidates import DISABLED_TRAIT, Facts, Wish
+from scheduler.claims.placement.candidates import DISABLED_TRAIT, Answer, Wish
 from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
+from scheduler.claims.placement.facts import AGGREGATE, FREE, TRAIT, Facts
+from scheduler.hosts.candidates import Candidates
 
 LOG = logging.getLogger(__name__)
 
@@ -22,8 +24,8 @@ SHARING: Final = "MISC_SHARES_VIA_AGGREGATE"
 SHARED_SECONDS, TREES_SECONDS = 60.0, 600.0
 #: Longest time that a look takes: the start of a worker waits for the first one.
 LOOK_SECONDS: Final = 10.0
-#: Queries that are remembered, the latest first.
-MOST_QUERIES: Final = 256
+#: Queries that are remembered; at 10,000 nodes each takes 130 kB.
+MOST_QUERIES: Final = 128
 #: So many questions are asked without a thought about their price.
 FEW_QUESTIONS: Final = 5
 #: Share of the list's price that questions in vain may cost.
@@ -32,15 +34,6 @@ IN_VAIN: Final = 0.1
 QUESTION_SECONDS, LIST_SECONDS = 0.02, 0.3
 #: Weight of the latest measurement; and what a price falls by where it is not paid.
 _LATEST, _FALL = 0.3, 0.95
-
-
-@dataclass(slots=True)
-class _Said:
-    """Answers about one query: the nodes refused, and when; the whole list, if it was fetched."""
-
-    refused: dict[str, float] = field(default_factory=dict)
-    listed: frozenset[str] | None = None
-    listed_at: float = -math.inf
 
 
 class Memory:
@@ -57,45 +50,75 @@ class Memory:
     ) -> None:
         #: Resource classes that some provider shares.
         self.shared: frozenset[str] = frozenset()
-        self._flat: frozenset[str] = frozenset()
+        self.facts = Facts()
+        #: Per root the resource classes of the other providers in its tree, where that is known.
+        self._others: dict[str, frozenset[str]] = {}
         self._disabled: frozenset[str] = frozenset()
         self._client, self._seconds, self._clock = client, seconds, clock
         self._question_seconds, self._list_seconds = QUESTION_SECONDS, LIST_SECONDS
         #: When providers were looked up last.
         self.looked_at: float | None = None
-        self._facts: dict[str, Facts] = {}
         self._is_busy = False
-        self._said: OrderedDict[str, _Said] = OrderedDict()
+        #: Per query, and place, when it was granted; negative where it was refused.
+        self._said: OrderedDict[str, np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
         self._shared_at = self._trees_at = -math.inf
 
     # --- hosts to pass over --------------------------------------------------------------
 
-    def note_refusal(self, query: str, node: str) -> None:
-        """Remember that *node* was refused."""
+    def note_answer(self, query: str, node: str, answer: Answer) -> None:
+        """Remember whether *node* was granted, and what it is like."""
+        self._learn(answer.providers)
+        place, now = self.facts.place_of(node), self._clock()
         with self._lock:
-            self._of(query).refused[node] = self._clock()
+            self._of(query)[place] = now if answer.candidates else -now
 
-    def note_list(self, query: str, nodes: frozenset[str]) -> None:
-        """Remember that *nodes* are all that Placement has for *query*."""
+    def note_list(self, query: str, answer: Answer) -> None:
+        """Remember what Placement grants in the fleet."""
+        self._learn(answer.providers)
+        places, now = [*map(self.facts.place_of, answer.candidates)], self._clock()
         with self._lock:
             said = self._of(query)
-            said.refused, said.listed, said.listed_at = {}, nodes, self._clock()
+            if answer.is_all:
+                said[:] = -now
+            said[places] = now
 
-    def passed_over(
-        self, query: str, wishes: Sequence[Wish]
-    ) -> tuple[frozenset[str] | None, set[str]]:
-        """The only nodes that Placement has, if that is known, and those it refuses."""
+    def grantable(self, query: str, wishes: Sequence[Wish], hosts: Candidates) -> np.ndarray:
+        """Mask of the *hosts* that Placement does not refuse, as far as is known."""
+        places = hosts.per_document("uuid", self.facts.place_of, np.int64, key=self)
+        since = max(self._clock() - self._seconds(), 0)
         with self._lock:
-            said, since = self._of(query), self._clock() - self._seconds()
-            said.refused = {node: at for node, at in said.refused.items() if at > since}
-            self._facts = {node: each for node, each in self._facts.items() if each.at > since}
-            lacking = {
-                node
-                for node, each in self._facts.items()
-                if all(wish.lacking(each, self.shared) for wish in wishes)
-            }
-            return said.listed if said.listed_at > since else None, lacking.union(said.refused)
+            is_refused = self._of(query)[places] < -since
+        needs = [each.needs(self.shared) for each in wishes]
+        masks = [self.facts.refused(each, since)[places] for each in needs]
+        found: np.ndarray = ~(is_refused | np.logical_and.reduce(masks))
+        return found
+
+    def is_granted(self, query: str, node: str) -> bool:
+        """True when Placement has granted *node* lately."""
+        place, since = self.facts.place_of(node), max(self._clock() - self._seconds(), 0)
+        with self._lock:
+            return bool(self._of(query)[place] > since)
+
+    def _learn(self, providers: Mapping[str, Mapping[str, Any]]) -> None:
+        """Take from an answer what its *providers* have; it has whole trees of them."""
+        others: dict[str, set[str]] = {e["root_provider_uuid"]: set() for e in providers.values()}
+        for uuid, each in providers.items():
+            if uuid not in others:
+                others[each["root_provider_uuid"]].update(each.get("resources", ()))
+        self._others |= {root: frozenset(classes) for root, classes in others.items()}
+        at, alone = self._clock(), [root for root, classes in others.items() if not classes]
+        free = {
+            root: {name: e["capacity"] - e["used"] for name, e in found.items()}
+            for root in alone
+            if (found := providers[root].get("resources")) is not None
+        }
+        self.facts.learn(FREE, at, free)
+        traits = {root: providers[root].get("traits") for root in alone}
+        known = {
+            root: dict.fromkeys(found, 1) for root, found in traits.items() if found is not None
+        }
+        self.facts.learn(TRAIT, at, known)
 
     def find_causes(
         self, wishes: Sequence[Wish], nodes: Mapping[str, str], causes: dict[str, str]
@@ -115,25 +138,27 @@ class Memory:
     ) -> None:
         requester = Requester(None, None, None).within(LOOK_SECONDS)
         try:
-            for node in nodes.keys() & self._flat:
+            for node in (each for each in nodes if self._others.get(each) == frozenset()):
                 part = functools.partial(self._client.part_of, node, requester=requester)
                 used, at = part("usages"), self._clock()
                 free = {
                     name: (each["total"] - each["reserved"]) * each["allocation_ratio"] - used[name]
                     for name, each in part("inventories").items()
                 }
-                facts = Facts(at, frozenset(part("traits")), frozenset(part("aggregates")), free)
-                causes[nodes[node]] = "; ".join(wishes[0].lacking(facts, self.shared))
-                with self._lock:
-                    self._facts[node] = facts
+                self.facts.learn(FREE, at, {node: free})
+                for kind in (TRAIT, AGGREGATE):
+                    self.facts.learn(kind, at, {node: dict.fromkeys(part(f"{kind}s"), 1)})
+                reasons = self.facts.reasons(node, wishes[0].needs(self.shared))
+                causes[nodes[node]] = "; ".join(reasons)
         except (Unavailable, LookupError, TypeError, AttributeError) as error:
             LOG.debug("The cause of a refusal is not known: %r", error)
         finally:
             self._is_busy = False
 
-    def _of(self, query: str) -> _Said:
-        said = self._said.setdefault(query, _Said())
-        self._said.move_to_end(query)
+    def _of(self, query: str) -> np.ndarray:
+        """The answers about *query*, with room for every place."""
+        said = self._said.pop(query, np.zeros(0))
+        self._said[query] = said = np.append(said, np.zeros(self.facts.size - len(said)))
         if len(self._said) > MOST_QUERIES:
             self._said.popitem(last=False)
         return said
@@ -164,9 +189,10 @@ class Memory:
 
     # --- providers, looked up beside the requests ----------------------------------------
 
-    def is_flat(self, node: str) -> bool:
-        """True when *node* is known to have no other providers in its tree, and is enabled."""
-        return node in self._flat and node not in self._disabled
+    def is_flat(self, node: str, classes: Iterable[str]) -> bool:
+        """True when *node* is enabled, and nobody else in its tree has any of these *classes*."""
+        others = self._others.get(node)
+        return others is not None and others.isdisjoint(classes) and node not in self._disabled
 
     def look(self, *, waits: bool = False) -> None:
         """Look providers up if that is due, in a thread unless the caller *waits* for it."""
@@ -193,7 +219,7 @@ class Memory:
             self._disabled = frozenset(each["uuid"] for each in disabled)
             if now >= self._trees_at + TREES_SECONDS:
                 sizes = Counter(each["root_provider_uuid"] for each in providers(""))
-                self._flat = frozenset(root for root, size in sizes.items() if size == 1)
+                self._others = {root: frozenset() for root, size in sizes.items() if size == 1}
                 self._trees_at = now
             self.looked_at = now
         except (Unavailable, LookupError, TypeError, AttributeError) as error:

@@ -4,6 +4,7 @@ import enum
 import time
 from typing import Any, Final
 
+import numpy as np
 from oslo_log import log as logging
 
 from scheduler import errors
@@ -12,6 +13,7 @@ from scheduler.claims.placement.candidates import CandidateQuery, Candidates, Wi
 from scheduler.claims.placement.client import Requester
 from scheduler.claims.placement.memory import Memory
 from scheduler.engine.record import PlacementUse
+from scheduler.hosts.candidates import Candidates as Hosts
 
 LOG = logging.getLogger(__name__)
 
@@ -94,12 +96,14 @@ class Offers:
             return Offered({node: room.get(node) for node in self.known})
         if self._stage is not _Stage.CHOSEN:
             return Offered(room, others=True)
-        nodes, refused = self._memory.passed_over(self._key, self._wishes)
-        room = {**dict.fromkeys(refused, 0), **room}
-        self._passes_over = nodes is not None or bool(room)
-        if nodes is None:
-            return Offered(room, others=True)
-        return Offered({node: room.get(node) for node in nodes})
+        self._passes_over = bool(room)
+        return Offered(room, others=True, grantable=self._grantable)
+
+    def _grantable(self, hosts: Hosts) -> np.ndarray:
+        """Mask of the *hosts* that Placement is not known to refuse."""
+        found = self._memory.grantable(self._key, self._wishes, hosts)
+        self._passes_over |= not found.all()
+        return found
 
     @property
     def _asks_others(self) -> bool:
@@ -115,14 +119,15 @@ class Offers:
         if not self._is_listed:
             self._queries_left -= 1
             began = time.monotonic()
-            found, self._is_all = self._query.listed(self._wishes, self._requester)
+            answer = self._query.listed(self._wishes, self._requester)
+            found, self._is_all = answer.candidates, answer.is_all
             self._memory.fetched(time.monotonic() - began)
             self.known, self._is_listed = found, True
             self._refused = {node: 0 for node in self._refused if node not in found}
             self._refused_before = len(self._refused)
             self._built.clear()
-            if self._is_all:
-                self._memory.note_list(self._key, frozenset(found))
+            if self.asks:
+                self._memory.note_list(self._key, answer)
         if not self.known:
             LOG.info(_NOTHING)
             raise errors.NoValidHost(reason="") from NoCandidates(_NOTHING)
@@ -182,10 +187,14 @@ class Offers:
         return False
 
     def _build(self, node: str) -> bool:
-        """Build the candidate of an alternate, if its tree is flat and only its room matters."""
-        built = None
-        if len(self._wishes) == 1 and self._memory.is_flat(node):
-            built = self._wishes[0].on_root(node, self._memory.shared)
+        """Build the candidate of an alternate that is granted if it has the room.
+
+        Nobody else in its tree may have what is asked for.
+        """
+        built, wish = None, self._wishes[0]
+        is_granted = wish.is_plain or self._memory.is_granted(self._key, node)
+        if is_granted and len(self._wishes) == 1 and self._memory.is_flat(node, wish.amounts):
+            built = wish.on_root(node, self._memory.shared)
         if built is None:
             return False
         self.known[node] = [built]
@@ -197,12 +206,12 @@ class Offers:
         began = time.monotonic()
         if self._stage is _Stage.REST and began > self._requester.ends_at:
             raise errors.NoValidHost(reason="") from NoCandidates(_TOO_LATE)
-        found = self._query.asked(self._wishes, node, self._memory.shared, self._requester)
+        answer = self._query.asked(self._wishes, node, self._memory.shared, self._requester)
         self._memory.asked(time.monotonic() - began)
+        self._memory.note_answer(self._key, node, answer)
         self._built.discard(node)
-        if found:
-            self.known[node] = found
+        if node in answer.candidates:
+            self.known[node] = answer.candidates[node]
         else:
             self.known.pop(node, None)
             self._refused[node] = 0
-            self._memory.note_refusal(self._key, node)

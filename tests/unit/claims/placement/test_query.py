@@ -1,13 +1,14 @@
 """What a request asks of Placement, as the query that is sent."""
 
 import urllib.parse
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from scheduler import errors, objects
-from scheduler.claims.placement.candidates import CandidateQuery, Facts, Fleet, fleet_of
+from scheduler.claims.placement.candidates import CandidateQuery, Fleet, fleet_of
+from scheduler.claims.placement.facts import AGGREGATE as AGGREGATES_OF
+from scheduler.claims.placement.facts import FREE, TRAIT, Facts
 from tests.builders import a_conf, a_fleet, a_request
 
 AGGREGATE, OTHER, NODE = (f"00000000-0000-4000-8000-00000000000{n}" for n in (1, 2, 3))
@@ -268,8 +269,8 @@ def test_what_is_asked_about_one_host(spec, shared, text):
 )
 def test_an_alternate_with_a_flat_tree_needs_no_question(extra_specs, shared, resources):
     (wish,) = CandidateQuery(a_conf(), None).wishes(a_spec(extra_specs), NO_FLEET)
-    built = wish.on_root(NODE, set(shared))
-    assert (built and built["allocations"]) == (resources and {NODE: {"resources": resources}})
+    built = wish.is_plain and wish.on_root(NODE, set(shared))
+    assert (built or {}).get("allocations") == (resources and {NODE: {"resources": resources}})
 
 
 def test_the_oldest_service_is_known_whoever_comes_and_goes():
@@ -286,7 +287,6 @@ def test_the_oldest_service_is_known_whoever_comes_and_goes():
     assert table.lowest_service_version == 75
 
 
-FACTS = Facts(0.0, frozenset({"HW_A"}), frozenset({AGGREGATE}), {"VCPU": 2, "MEMORY_MB": 100})
 SMALL = {**NO_DISK, "memory_mb": 100}
 
 
@@ -323,6 +323,14 @@ def test_why_a_provider_would_be_refused(spec, shared, reasons):
     is_specs = all(":" in key for key in spec)
     wanted = a_spec(spec, flavor=SMALL) if is_specs else a_spec(flavor=SMALL, **spec)
     (wish,) = CandidateQuery(a_conf(), None).wishes(wanted, NO_FLEET)
-    assert wish.lacking(FACTS, set(shared)) == reasons
-    disabled = replace(FACTS, traits=FACTS.traits | {DISABLED[1:]})
-    assert shared or wish.lacking(disabled, set())[-1] == "it is disabled"
+    facts = Facts()
+    facts.learn(FREE, 5.0, {NODE: {"VCPU": 2, "MEMORY_MB": 100}})
+    facts.learn(TRAIT, 5.0, {NODE: {"HW_A": 1}})
+    facts.learn(AGGREGATES_OF, 5.0, {NODE: {AGGREGATE: 1}})
+    needs = wish.needs(set(shared))
+    assert facts.reasons(NODE, needs) == reasons
+    places = [facts.place_of(each) for each in (NODE, OTHER)]
+    assert facts.refused(needs, 4.0)[places].tolist() == [bool(reasons), False]
+    assert not facts.refused(needs, 5.0).any()
+    facts.learn(TRAIT, 5.0, {NODE: {DISABLED[1:]: 1}})
+    assert shared or facts.reasons(NODE, needs)[-1] == "it is disabled"
