@@ -190,9 +190,6 @@ class Greenlets:
 
 
 def let_others_catch_up() -> None:
-    """Have those who are ready to go on do so, as far as they come without waiting themselves.
-
-    For who is about to do something for all that are there: then there are more.
-    """
+    """Let all who are ready go on until they wait: then more are there for what serves them all."""
     for _turn in range(2):  # one in which they are woken, one in which they come here
         time.sleep(0)

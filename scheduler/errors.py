@@ -267,10 +267,7 @@ AlreadyExists = _error("AlreadyExists", "%(kind)s %(name)s already exists.", cod
 
 @dataclass(frozen=True)
 class Fault:
-    """The row that a failed build leaves for its user to read (reference page conductor, 6).
-
-    *code* is that of HTTP; *details* a traceback, which only a code of 500 has.
-    """
+    """A failed build for its user (page conductor, 6); *details*: traceback of a code of 500."""
 
     code: int
     message: str

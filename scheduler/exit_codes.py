@@ -1,7 +1,4 @@
-"""Exit statuses of the programs (reference page service, section 3).
-
-Each is documented in the manual pages; a number is never given another meaning.
-"""
+"""Exit statuses (page service, section 3; manual pages).  None is given another meaning."""
 
 from typing import Final
 

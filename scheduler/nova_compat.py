@@ -1,7 +1,4 @@
-"""Modules of Nova that code written for it imports, where there is no Nova.
-
-``MODULES`` lists what is provided and what it stands for; ``install`` makes Python find it.
-"""
+"""Modules of Nova for code written for it, where there is no Nova: see ``MODULES``."""
 
 import functools
 import importlib
@@ -62,10 +59,7 @@ def aggregate_values_from_key(host_state: Any, key_name: str) -> set[str]:
 
 
 def aggregate_metadata_get_by_host(host_state: Any, key: str | None = None) -> dict[str, set[str]]:
-    """Every key of the host's aggregates with its values, split at commas and stripped.
-
-    With *key*, only of the aggregates that have it.
-    """
+    """Values by key of the host's aggregates, split and stripped; with *key*, of those with it."""
     chosen = [each for each in host_state.aggregates if key is None or key in each.metadata]
     names = aggregate_metadata.keys(chosen)
     return {name: aggregate_metadata.split_values(chosen, name) for name in names}
@@ -77,10 +71,7 @@ def validate_num_values(
     cast_to: Callable[[str], Any] = int,
     based_on: Callable[[Iterable[Any]], Any] = min,
 ) -> Any:
-    """The smallest of *vals* as a number (or what *based_on* takes); *default* without any.
-
-    Raises ValueError if one of them is no number.
-    """
+    """The smallest of *vals* as a number, *default* without any; ValueError if one is none."""
     if not vals:
         return default
     if len(vals) > 1:
@@ -171,10 +162,7 @@ MODULES: Final[Mapping[str, Source]] = {
 
 
 def install(conf: cfg.ConfigOpts) -> None:
-    """From now on imports of the table's modules succeed in this process, configured by *conf*.
-
-    Nothing is done where a real Nova can be imported, or a second time.
-    """
+    """Let imports of the table's modules succeed in this process, unless a real Nova is there."""
     if any(isinstance(each, NovaFinder) for each in sys.meta_path):
         return
     if importlib.util.find_spec(ROOT) is not None:
@@ -185,10 +173,7 @@ def install(conf: cfg.ConfigOpts) -> None:
 
 
 class NovaFinder(MetaPathFinder, Loader):
-    """Finds and fills the modules of the table, and the packages around them.
-
-    Any other module of Nova's is an ImportError that says so.
-    """
+    """Finds and fills the table's modules; any other module of Nova's is an ImportError."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf

@@ -37,10 +37,7 @@ def entry_point_names(namespace: str) -> set[str]:
 
 
 def entry_point(namespace: str, name: str) -> Any:
-    """The object behind the entry point *name* of *namespace*; None if there is none.
-
-    Whatever its import raises is raised.
-    """
+    """The object behind an entry point, None without one; raises whatever its import raises."""
     for entry in installed().select(group=namespace, name=name):
         return entry.load()
     return None

@@ -45,10 +45,7 @@ def to_columns(amount: Consumption) -> dict[str, Any]:
 
 
 def of_row(row: Any, fitting: Fitting) -> Consumption:
-    """Amounts that the claim *row* takes; *fitting* says how cells and devices are given out.
-
-    The numbers count also where the documents cannot be read.
-    """
+    """Amounts that the claim *row* takes: its numbers also where its documents cannot be read."""
     wish = None
     try:
         if row.numa_topology or row.pci_requests:

@@ -55,10 +55,7 @@ class Difference:
 def differences(
     claims: Sequence[Any], fleet: Fleet, ratios: Ratios, fitting: Fitting, now: float
 ) -> list[Difference]:
-    """Every difference between the open *claims*, read first, and the *fleet*.
-
-    *fitting* says how cells and devices are given out; *now* in seconds since the epoch.
-    """
+    """Every difference between open *claims*, read first, and the *fleet*, at *now* (epoch)."""
     node_of_key = {(row.host, row.hypervisor_hostname or ""): row for row in fleet.nodes}
     found: list[Difference] = []
     open_claims = defaultdict(list)

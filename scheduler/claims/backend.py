@@ -151,10 +151,7 @@ class Claiming:
         return ()
 
     def refused(self, error: errors.NovaException) -> Lost | Repeated:
-        """The answer that the request has all the same, or Lost if another decision may find one.
-
-        Raises *error* where it is final.
-        """
+        """The answer that the request has all the same, or Lost: decide anew.  Raises *error*."""
         raise error
 
 

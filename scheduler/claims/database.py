@@ -133,10 +133,7 @@ class DatabaseClaims(Claims):
         return result
 
     def refuse(self, request_id: str, uuids: Sequence[str], refusal: errors.NoValidHost) -> bool:
-        """Remember that the request gets no host; False if claims of its instances are there.
-
-        Another worker that gets it as well then answers the same.
-        """
+        """Remember for every worker that the request gets no host; False if it has claims."""
         text, now = refusal_to_text(refusal), rows.utcnow()
         several = [claim_rows.refusal(uuid, request_id, text, now) for uuid in uuids]
         try:

@@ -98,10 +98,7 @@ def check_ready(conf: cfg.ConfigOpts, database: Database) -> None:
 
 
 def claims_database(conf: cfg.ConfigOpts, database: Database) -> Database:
-    """The database of ``[claims] connection``, *database* itself where that is unset.
-
-    Raises ConfigurationError when the URL cannot be used.
-    """
+    """The database of ``[claims] connection``, else *database*; raises ConfigurationError."""
     url = conf.claims.connection
     if not url:
         return database

@@ -1,7 +1,4 @@
-"""Commands on rows of the API: ``aggregate``, ``flavor`` and ``group``.
-
-Sets of hosts with their metadata, sizes of servers, sets of servers with a policy.
-"""
+"""Commands on rows of the API: ``aggregate``, ``flavor`` and ``group``."""
 
 import argparse
 from collections.abc import Sequence

@@ -82,10 +82,7 @@ def _config_command(argv: Sequence[str]) -> int | None:
 
 
 def main(argv: Sequence[str], conf: cfg.ConfigOpts | None = None) -> int:
-    """Run the command that *argv* asks for and return the exit status.
-
-    Commands that use the message bus need *conf* to be the process-wide options.
-    """
+    """Run the command in *argv*; for the message bus *conf* must be the process-wide options."""
     begin = _config_command(argv)
     if begin is not None:  # it must work on what could not be parsed
         return int(Manage(cfg.ConfigOpts(), None, argv[:begin]).run(list(argv[begin:])))

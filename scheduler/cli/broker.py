@@ -35,10 +35,7 @@ class Check(command.List):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """One row per broker, exchange and queue; the status names the first thing amiss.
-
-        The first broker that can be used is asked for its exchanges and queues.
-        """
+        """One row per broker, and per exchange and queue of the first one that can be used."""
         rows: list[Sequence[Any]] = []
         sights: list[Sequence[Any]] = []
         for node in nodes.from_conf(self.conf):

@@ -64,10 +64,7 @@ class OnBus(command.Base):
 
     @contextlib.contextmanager
     def bus(self) -> Iterator[RPCTransport]:
-        """The message bus; ConfigurationError when it is one that nobody else can reach.
-
-        Raises BusUnusable, also for what fails later.
-        """
+        """The message bus; ConfigurationError for one in this process, BusUnusable for failures."""
         if transport.is_in_process(self.conf):
             raise errors.ConfigurationError(
                 option=transport.OPTION,
@@ -114,10 +111,7 @@ class Answer(NamedTuple):
 
 
 class Daemons:
-    """The workers of the daemons on *hosts*.
-
-    *silent* says, after each question, what is wrong with those that did not answer it.
-    """
+    """The workers of the daemons on *hosts*; *silent* says what is wrong with silent ones."""
 
     def __init__(self, client: WorkerClient, hosts: Sequence[str], timeout_seconds: float) -> None:
         self._client = client

@@ -75,10 +75,7 @@ class Base(command.Command):
         return self.parser
 
     def act(self, *given: Any) -> Any:
-        """Do the work: *given* are the parsed arguments, behind a connection if it is of the API.
-
-        Returns what is to be shown.
-        """
+        """Do the work with the parsed arguments; a command of the API gets a connection before."""
         raise NotImplementedError
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
@@ -106,10 +103,7 @@ class Base(command.Command):
 
     @property
     def cells(self) -> dict[str, Database]:
-        """Where compute hosts and services are: the main database and those of the cells.
-
-        One that cannot be used is left out, with a line on stderr.
-        """
+        """Databases of compute hosts and services, by cell; unusable ones are told and left out."""
         found = {"": self.databases.main}
         if not self.databases.has_cells:
             return found

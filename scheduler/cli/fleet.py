@@ -46,10 +46,7 @@ def status(service: objects.Service | None) -> str:
 
 
 def state(service: objects.Service | None, conf: cfg.ConfigOpts) -> str:
-    """``up`` or ``down`` by the last heartbeat (reference page scheduling, section 10).
-
-    Without a heartbeat yet, the creation counts; a service forced down is down.
-    """
+    """``up`` or ``down`` by the last heartbeat, else the creation (page scheduling, section 10)."""
     if service is None or service.forced_down:
         return "down"
     seen = service.last_seen_up or service.created_at

@@ -1,7 +1,4 @@
-"""``what-if``: a request decided by a running worker, as things are and with changes.
-
-Two decisions side by side, for people or as JSON.
-"""
+"""``what-if``: a request decided by a running worker, as things are and with changes."""
 
 import argparse
 import json

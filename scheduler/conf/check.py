@@ -45,10 +45,7 @@ def validate(conf: cfg.ConfigOpts) -> None:
 
 
 def problems(conf: cfg.ConfigOpts) -> list[errors.ConfigurationError]:
-    """Everything that is wrong with single values, not only the first.
-
-    Bad values are replaced by the defaults of their options, so that more can be looked at.
-    """
+    """Everything wrong with single values; bad ones get their defaults, so that more is found."""
     found = []
     for group, name in names.registered(conf):
         try:
@@ -66,10 +63,7 @@ def problems(conf: cfg.ConfigOpts) -> list[errors.ConfigurationError]:
 
 
 def read_all(conf: cfg.ConfigOpts) -> None:
-    """Read the value of every option that is registered; raises ConfigurationError for a bad one.
-
-    To be called again when more options have been registered.
-    """
+    """Read every option, again when more are registered; ConfigurationError for a bad value."""
     for group, name in names.registered(conf):
         _value(conf, group, name)
 

@@ -1,7 +1,4 @@
-"""``[claims]``, ``[placement]``, ``[workarounds]``: where claims are kept.
-
-Reference page config, sections 6 and 8.
-"""
+"""``[claims]``, ``[placement]``, ``[workarounds]`` (reference page config, sections 6 and 8)."""
 
 import copy
 
@@ -95,10 +92,7 @@ PLACEMENT_OPTIONS: list[cfg.Opt] = [
 
 
 def register_login(conf: cfg.ConfigOpts) -> None:
-    """Register what ``auth_type`` needs, so that it is known and changes of it are seen.
-
-    An ``auth_type`` that is unknown is the client's to refuse, where it is used.
-    """
+    """Register what ``auth_type`` needs, to see changes of it; the client refuses a wrong type."""
     section = conf[NAME].auth_section or NAME
     conf.register_opts(loading.get_auth_common_conf_options(), group=section)
     name = conf[section].auth_type

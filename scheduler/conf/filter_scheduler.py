@@ -1,8 +1,4 @@
-"""Filters and weighers that run, and their options.
-
-``[filter_scheduler]``, ``[metrics]`` and ``[trusted_computing]``: reference page config,
-sections 3 and 4.
-"""
+"""``[filter_scheduler]``, ``[metrics]``, ``[trusted_computing]`` (page config, 3 and 4)."""
 
 from collections.abc import Iterable
 

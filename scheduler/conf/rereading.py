@@ -1,7 +1,4 @@
-"""Changes between two readings of the configuration, and those that take effect at once.
-
-Reference page config, section 1.4.
-"""
+"""Changes between two readings of the configuration (reference page config, section 1.4)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

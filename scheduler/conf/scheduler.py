@@ -1,7 +1,4 @@
-"""``[scheduler]``: the driver, attempts, workers, freshness of the state.
-
-Reference page config, section 2.
-"""
+"""``[scheduler]``: driver, attempts, workers, freshness (reference page config, section 2)."""
 
 from oslo_config import cfg
 

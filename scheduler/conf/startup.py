@@ -1,7 +1,4 @@
-"""The first thing that every program does: options, command line, files, logging.
-
-Reference pages config, section 1, and service, sections 3, 6 and 9.
-"""
+"""The start of every program: options, files, logging (pages config, 1, service, 3, 6 and 9)."""
 
 import contextlib
 import importlib.util
@@ -59,10 +56,7 @@ class Source:
 
 
 def read_again(source: Source) -> cfg.ConfigOpts:
-    """The configuration as it is now, apart from the one in force; logging stays as it is.
-
-    Raises ConfigurationError, in whose text is option and file.
-    """
+    """The configuration as it is now, not in force; ConfigurationError names option and file."""
     conf = fill(source)
     check.validate(conf)
     return conf
@@ -77,10 +71,7 @@ def named_files(source: Source) -> list[str]:
 
 
 def fill(source: Source) -> cfg.ConfigOpts:
-    """The configuration as it is now, its values not checked.
-
-    Raises ConfigurationError, in whose text is the file.
-    """
+    """The configuration as it is now, values not checked; ConfigurationError names the file."""
     conf = cfg.ConfigOpts()
     printed = io.StringIO()
     try:
@@ -156,10 +147,7 @@ def _settle_logging(conf: cfg.ConfigOpts) -> None:
 
 
 def change_log_levels(before: cfg.ConfigOpts, conf: cfg.ConfigOpts) -> None:
-    """Log as *conf* says from now on, as far as levels and a logging file of its own go.
-
-    Raises ConfigurationError for a logging file that cannot be used.
-    """
+    """Log by levels and logging file of *conf*; ConfigurationError if the file cannot be used."""
     if conf.log_config_append or before.log_config_append:
         try:
             logging.setup(conf, PROJECT, scheduler.__version__)
@@ -255,8 +243,5 @@ def used_files(conf: cfg.ConfigOpts) -> list[str]:
 
 
 def is_embedded(conf: cfg.ConfigOpts, environ: Mapping[str, str] = os.environ) -> bool:
-    """True if no file was found and no transport URL is given.
-
-    The program then runs on the in-process bus, :data:`EMBEDDED_TRANSPORT_URL`.
-    """
+    """True without files and transport URL: the bus is then EMBEDDED_TRANSPORT_URL."""
     return not used_files(conf) and not environ.get(_TRANSPORT_URL_VARIABLE)

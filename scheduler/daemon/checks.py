@@ -150,10 +150,7 @@ def _instead(conf: cfg.ConfigOpts, **values: list[str]) -> Iterator[None]:
 def databases_and_claims(
     conf: cfg.ConfigOpts, databases: Databases, driver: Any = None
 ) -> Iterator[Problem]:
-    """The problems of the configured databases and of what is kept in them.
-
-    *driver* is the class that decides, where it is known.
-    """
+    """Problems of the configured databases and what is in them; *driver* is the class, if known."""
     found = list(_findings(databases))
     yield from found
     if not found:

@@ -1,8 +1,4 @@
-"""The checks before anything is started or forked.
-
-Afterwards each worker would find the same, again and again (reference page service, section 12,
-number 4).
-"""
+"""Checks before anything is forked, or each worker would fail anew (page service, 12.4)."""
 
 import sys
 from collections.abc import Callable, Iterable

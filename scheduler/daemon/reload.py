@@ -78,10 +78,7 @@ class Reloading:
             raise
 
     def prepare_forks(self, build: Build) -> None:
-        """Let workers that are forked from now on begin with the files as they are now.
-
-        The workers themselves log what there is to say.
-        """
+        """Begin workers forked from now on with the files as they are; they log what is to say."""
         try:
             change = self._read()
             build(change.conf)
@@ -108,10 +105,7 @@ class SighupHandler:
     """
 
     def __init__(self) -> None:
-        """Make SIGHUP of this process count here, where this thread may say so.
-
-        In a process of native threads the launcher keeps the signal, and calls :meth:`note`.
-        """
+        """Take SIGHUP where this thread may; else the launcher keeps it, and calls :meth:`note`."""
         self._receiving_end, self._sending_end = socket.socketpair()
         os.set_blocking(self._sending_end.fileno(), False)
         self._is_watched = False

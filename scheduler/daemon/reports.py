@@ -108,10 +108,7 @@ class _Version:
 
 
 class Reports:
-    """The sections of this project.
-
-    A worker has a manager and requests, once it has begun; the master of several never does.
-    """
+    """The sections on manager and requests, which the master of several workers never has."""
 
     def __init__(self) -> None:
         self._manager: Callable[[], Any] = lambda: None
@@ -119,10 +116,7 @@ class Reports:
         self._watch: Callable[[], None] | None = None
 
     def install(self, conf: cfg.ConfigOpts, program: str) -> None:
-        """Tell on SIGUSR2 from now on, also in processes that are forked later.
-
-        Raises ConfigurationError where a file is to be watched instead, and is not there.
-        """
+        """Tell on SIGUSR2, in forks, too; ConfigurationError for a watched file that is missing."""
         watched = conf.oslo_reports.file_event_handler
         if watched and not os.access(watched, os.R_OK):
             raise errors.ConfigurationError(
@@ -150,10 +144,7 @@ class Reports:
         Report.workers = workers
 
     def begin(self, in_flight: InFlightRequests, manager: Callable[[], Any]) -> None:
-        """Report of this worker; watch the file that is watched instead of the signal, if any.
-
-        *manager* gives the worker's manager, None before it is made.
-        """
+        """Report of this worker from now on; *manager* gives its manager, None at first."""
         self._in_flight, self._manager = in_flight, manager
         if self._watch is not None:
             self._watch()

@@ -1,7 +1,4 @@
-"""``nova-scheduler``: parse, check, build, run; what a worker starts and in which order.
-
-Reference page service, sections 1 to 3.
-"""
+"""``nova-scheduler``: parse, check, build, run (reference page service, sections 1 to 3)."""
 
 import contextlib
 import functools

@@ -1,7 +1,4 @@
-"""The host aggregates (reference page database, section 4).
-
-Every change moves ``aggregates.updated_at``, which polls of Nova's tables compare.
-"""
+"""Host aggregates (page database, section 4); every change moves ``aggregates.updated_at``."""
 
 from collections.abc import Iterable, Mapping
 
@@ -30,10 +27,7 @@ def create(
 
 
 def get(connection: Connection, name_or_id: str | int) -> objects.Aggregate:
-    """The aggregate with that id, or of that name; raises AggregateNotFound.
-
-    Digits as text are an id unless an aggregate has them for a name.
-    """
+    """The aggregate of that name or else, for digits, that id; raises AggregateNotFound."""
     found: list[objects.Aggregate] = []
     if isinstance(name_or_id, str):
         found = _read(connection, aggregates.c.name == name_or_id)

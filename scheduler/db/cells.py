@@ -295,10 +295,7 @@ class CellsReader:
         return [FleetChanges(True, now, services=(), cell=cell) for cell in gone]
 
     def _read_aggregates(self, *, full: bool) -> Sequence[objects.Aggregate] | None:
-        """The aggregates of the API database and, before release 18, of the main one.
-
-        None where nothing changed, and where they are read with everything else.
-        """
+        """Aggregates of the API and, before release 18, the main database; None: not read anew."""
         api, main = self._databases.api, self._databases.main
         if api is main:
             return None

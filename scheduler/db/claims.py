@@ -209,10 +209,7 @@ def refusal(
 
 
 def retire(connection: Connection, replaced: Iterable[Any], now: datetime.datetime) -> None:
-    """Make way for other claims of the consumers of these rows.
-
-    They stay, closed and on no host, as answers to their requests: see :func:`answered`.
-    """
+    """Make way for other claims of these consumers; the rows stay, closed, for :func:`answered`."""
     names = {row.id: retired_name(row.consumer_uuid, row.request_id) for row in replaced}
     if names:
         connection.execute(claims.delete().where(claims.c.consumer_uuid.in_(names.values())))

@@ -1,8 +1,4 @@
-"""The compute nodes: what each hypervisor has and what of it is used.
-
-A node is (host, hypervisor_hostname).  Columns, units and the JSON in them: reference page
-database, sections 3.1 and 5.
-"""
+"""Compute nodes by (host, hypervisor_hostname); columns, units: page database, 3.1 and 5."""
 
 import datetime
 import json

@@ -1,7 +1,4 @@
-"""Actions on instances and the events in them, where Nova keeps some (page database, 3.11).
-
-The tables are Nova's alone: in databases of this project nobody begins an action.
-"""
+"""Actions on instances and their events (page database, 3.11): tables of Nova alone."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,4 @@
-"""The instances and the tables that belong to them: extra, metadata, disks, faults.
-
-Reference page database, sections 3.3 to 3.6; JSON in ``instance_extra``: sections 5.7 to 5.9.
-"""
+"""Instances, their extra, metadata, disks, faults (page database, 3.3 to 3.6 and 5.7 to 5.9)."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -41,10 +38,7 @@ DEFAULTS = {
 
 
 def create(connection: Connection, instance: objects.Instance) -> None:
-    """Insert *instance* with its flavor, topology, PCI requests and metadata; set its ``id``.
-
-    Raises AlreadyExists when there is an instance of that uuid, a deleted one included.
-    """
+    """Insert *instance* and its parts, set its ``id``; AlreadyExists, also for a deleted one."""
     values = {**DEFAULTS, **_columns(rows.to_columns(instance, instances))}
     with rows.unique("instance", instance.uuid):
         instance.id = rows.insert(connection, instances, **values)
@@ -73,11 +67,7 @@ def list_all(
     uuids: Sequence[str] | None = None,
     parts: bool = True,
 ) -> list[objects.Instance]:
-    """The living instances that meet every filter given, in the order of their ids.
-
-    Without *parts* their flavor, topology, PCI requests and metadata stay unset, which saves
-    three reads.
-    """
+    """Living instances that meet every filter, by id; without *parts* these stay unset."""
     criteria = [] if host is None else [instances.c.host == host]
     if uuids is None:
         found = list(rows.read(connection, instances, *criteria))

@@ -55,10 +55,7 @@ def upsert_many(
     rows: Sequence[Mapping[str, Any]],
     defaults: Mapping[str, Any],
 ) -> list[int]:
-    """Update the living row that has the values of *key*, or insert one; the ids of all *rows*.
-
-    *defaults* are for a new row only.
-    """
+    """Update living rows by *key*, or insert them with *defaults*; the ids of all *rows*."""
 
     def ids() -> dict[tuple[Any, ...], int]:
         first = table.c[key[0]]
@@ -100,10 +97,7 @@ def update(
 
 
 def soft_delete(connection: Connection, table: Table, *criteria: ColumnElement[bool]) -> int:
-    """Mark the living rows that meet *criteria* deleted; return how many there were.
-
-    ``updated_at`` moves as well, so that whoever reads what changed sees the row go.
-    """
+    """Mark living rows that meet *criteria* deleted, and so changed; return how many there were."""
     now = utcnow()
     statement = (
         table.update()

@@ -62,10 +62,7 @@ class ReadSession(_Session):
         self._in_snapshot = False
 
     def run(self, query: Callable[[Connection], Result]) -> Result:
-        """Call *query* with the connection, and once more where a kept one was broken.
-
-        Raises oslo.db's errors when the database does not answer.
-        """
+        """Call *query*, again if a kept connection was broken; raises oslo.db's errors."""
         is_new = self._connection is None
         try:
             with self._opened() as connection:

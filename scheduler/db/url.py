@@ -42,10 +42,7 @@ REFUSALS = (
 
 
 def parse(text: str | URL, option: str = OPTION) -> URL:
-    """The URL, with its dialect known and its driver installed.
-
-    Raises ConfigurationError with one line that names *option* and the cause, and no password.
-    """
+    """The URL, its driver installed; ConfigurationError with *option* and cause, no password."""
     try:
         url = make_url(text)
     except (exc.ArgumentError, ValueError):
@@ -103,10 +100,7 @@ def with_timeout(url: URL, timeout_seconds: int) -> URL:
 
 
 def fill_template(text: str, base: str | None, column: str, option: str) -> str:
-    """*text* of *column* with its ``{fields}`` filled from the URL *base* that *option* holds.
-
-    What cannot be filled is logged and stays as it is (reference page database, section 7).
-    """
+    """*text* with ``{fields}`` filled from *base*, or as it is, and logged (page database, 7)."""
     if "{" not in text:
         return text
     if not base:
@@ -128,10 +122,7 @@ def fill_template(text: str, base: str | None, column: str, option: str) -> str:
 
 
 def with_verified_tls(url: URL, option: str) -> URL:
-    """*url* such that TLS, where it asks for it, verifies the server's certificate and name.
-
-    Raises ConfigurationError naming *option* for parameters that cannot be meant.
-    """
+    """*url* with TLS, if asked for, that verifies certificate and name; ConfigurationError."""
     if url.drivername == "mysql+pymysql":
         return _mysql(url, option)
     is_asked_for = any(name in url.query for name in POSTGRESQL_FILES)
@@ -141,10 +132,7 @@ def with_verified_tls(url: URL, option: str) -> URL:
 
 
 def tls_weakness(url: URL) -> str | None:
-    """The part of TLS that *url* leaves unverified by the operator's own choice, or None.
-
-    *url* is one of :func:`with_verified_tls`.
-    """
+    """The check of TLS that *url*, of :func:`with_verified_tls`, leaves out by choice, or None."""
     if url.query.get("ssl_check_hostname") == "false":
         return "ssl_check_hostname = false does not verify the server's name"
     mode = url.query.get(POSTGRESQL_MODE, FULL)

@@ -1,7 +1,4 @@
-"""Cases and the behaviours that they are labelled with.
-
-They are JSON lines, plain or compressed, in files or on standard input.
-"""
+"""Cases as JSON lines, plain or compressed, and the behaviours that they are labelled with."""
 
 import contextlib
 import functools

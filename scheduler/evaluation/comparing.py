@@ -1,7 +1,4 @@
-"""Comparing an answer with what was recorded, by the rules of the format.
-
-What the recording leaves open is not compared.
-"""
+"""Comparing an answer with a recorded one, as far as the recording goes."""
 
 import math
 import operator

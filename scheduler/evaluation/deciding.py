@@ -58,10 +58,7 @@ def decide(case: Case, behaviour: Behaviour, configuration: Configuration) -> An
 
 
 class Configuration:
-    """One set of options, given anew to every case, as making one takes longer than deciding.
-
-    What a case leaves out has its default.
-    """
+    """One set of options, given anew to every case: making one takes longer than deciding."""
 
     def __init__(self) -> None:
         self._conf = cfg.ConfigOpts()

@@ -1,8 +1,4 @@
-"""The outcome of one case: the line to write, and how it compares.
-
-Recorded cases that are decided otherwise on purpose are listed, each with its reason; the
-compatibility page repeats the reasons.
-"""
+"""Outcomes of cases; those that differ on purpose are listed (docs/compatibility.md)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""Errors as callers get them: an internal fault by an id to look for in the log, counts of hosts.
-
-The class on the wire stays one of Nova's.
-"""
+"""Errors as callers get them, in classes of Nova: the id of a fault, counts of hosts."""
 
 from oslo_log import log as logging
 from oslo_utils import uuidutils
@@ -13,11 +10,7 @@ LOG = logging.getLogger(__name__)
 
 
 def for_caller(error: Exception, record: DecisionRecord, *, exposes: bool) -> Exception:
-    """The error that the caller gets instead of *error*, or *error* itself.
-
-    Internal faults name the id that *record* has; with *exposes*, NoValidHost gets the counts per
-    filter.
-    """
+    """The error for the caller: a fault by its id, with *exposes* NoValidHost with counts."""
     if record.fault_id is not None:
         return identified(error, record.request_id, "select_destinations", record.fault_id)
     if exposes and isinstance(error, errors.NoValidHost):

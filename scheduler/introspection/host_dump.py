@@ -102,10 +102,7 @@ def _is_same(name: str, one: Any, other: Any) -> bool:
 def differences(
     key: Key, memory: dict[str, Any] | None, database: dict[str, Any] | None
 ) -> Iterator[dict[str, Any]]:
-    """Differences between the values of the host *key* as known before, and as read now.
-
-    None stands for a host that is not there.
-    """
+    """Differences of a host's values as known before and as read now; None: it is not there."""
     if memory is None or database is None:
         said = {True: "absent", False: "present"}
         memory, database = {"(host)": said[memory is None]}, {"(host)": said[database is None]}

@@ -55,11 +55,7 @@ class Overlay:
 
 
 def values_of(settings: Sequence[str]) -> dict[Name, Any]:
-    """The values that texts of the form ``option=value`` or ``group.option=value`` give.
-
-    Raises InvalidRequest naming the argument for an option that no decision reads, and for a value
-    that it cannot have.
-    """
+    """Values of texts ``[group.]option=value``; InvalidRequest for what no decision can read."""
     found = {}
     for text in settings:
         spelt, separator, value = text.partition("=")

@@ -79,10 +79,7 @@ def require_texts(field: str, value: Any) -> None:
 
 @contextlib.contextmanager
 def copied(subject: Subject) -> Iterator[tuple[HostTable, Reservations]]:
-    """A copy of table and reservations; decisions wait while it is made.
-
-    One thread at a time has copies.
-    """
+    """A copy of table and reservations, for one thread at a time; decisions wait meanwhile."""
     manager = subject.known_host_manager
     with subject.large:
         with manager.lock:
@@ -120,10 +117,7 @@ def state_summary(subject: Subject) -> dict[str, Any]:
 
 
 def state_hosts(subject: Subject, hosts: Sequence[str]) -> dict[str, Any]:
-    """Host dumps of *hosts*, in the order of their names.
-
-    ``unknown`` has those that there are none of, each with a name that is spelt like it or null.
-    """
+    """Dumps of *hosts* by name; ``unknown``: those not there, each with a name like it or null."""
     require_texts("hosts", hosts)
     if len(hosts) > MOST_HOSTS:
         raise errors.InvalidRequest(field="hosts", reason=f"more than {MOST_HOSTS}")

@@ -157,10 +157,7 @@ def _changed(
 def _without_own_reservations(
     conf: Any, reservations: Reservations, asked: DecisionRecord
 ) -> Iterator[str]:
-    """Release what is reserved for the servers of the request, as if they were not placed yet.
-
-    Yields what the reader of both decisions has to know.
-    """
+    """Release what the servers of the request hold; yield notes for the reader of the answer."""
     uuids = set(asked.instance_uuids)
     own = [pick for pick in reservations if pick.uuid in uuids]
     for pick in own:

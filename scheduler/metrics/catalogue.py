@@ -1,8 +1,4 @@
-"""Every metric there is: name, kind, labels, and how the values of several workers become one.
-
-Labels come from closed sets, or from the configuration: outcomes, stages, filters and the reasons
-they declare, cells.
-"""
+"""Every metric; labels come from closed sets or the configuration (filters, cells)."""
 
 import enum
 from collections.abc import Callable

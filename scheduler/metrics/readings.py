@@ -1,8 +1,4 @@
-"""Values read off the running parts now and then: they keep them anyway.
-
-Nothing here is asked for by a decision, and nothing holds one up for longer than it takes to go
-over a few columns.
-"""
+"""Values read off the running parts now and then; decisions neither ask nor wait for them."""
 
 import datetime
 import os
@@ -58,10 +54,7 @@ def read_notifications(samples: Samples, sending: Outbox) -> None:
 
 
 def read_manager(samples: Samples, manager: Any) -> None:
-    """Everything that the scheduler's manager and its host manager know.
-
-    An operator's own host manager may lack any of it.
-    """
+    """All that manager and host manager know; an operator's own host manager may lack any of it."""
     samples.set(catalogue.REPEATED, manager.replies.repeated)
     hosts = manager.driver.host_manager
     learned_at = getattr(getattr(manager.driver, "claims", None), "learned_at", None)
@@ -91,10 +84,7 @@ def read_manager(samples: Samples, manager: Any) -> None:
 
 
 def host_states(table: Any, now: float, service_down_time_seconds: float) -> dict[str, int]:
-    """Number of compute nodes of *table* that are up, down, disabled, or without a service.
-
-    Each is counted once; one that is disabled may be down as well.
-    """
+    """Compute nodes of *table* by state, each counted once: a disabled one may be down, too."""
     rows = np.fromiter(table.rows.values(), dtype=np.int64, count=len(table.rows))
     has_service = table.column("has_service")[rows]
     disabled = has_service & table.column("service_disabled")[rows]

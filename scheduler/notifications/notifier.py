@@ -181,10 +181,7 @@ def _never_failing(event: str) -> Iterator[None]:
 
 
 def without_payload(record: standard_logging.LogRecord) -> bool:
-    """Leave of an unsent notification in *record* what tells which one it is.
-
-    The library logs all of what it cannot send; requests carry passwords, files and user data.
-    """
+    """Cut an unsent notification in *record* to its ids: it may have passwords and user data."""
     arguments: Any = record.args
     if isinstance(arguments, dict) and isinstance(arguments.get("message"), dict):
         message = arguments["message"]

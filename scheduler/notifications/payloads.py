@@ -1,8 +1,4 @@
-"""Payloads of versioned notifications, and the plain ones of old (reference page rpc, 13.1).
-
-Every payload is built when it is called for, from what the objects say then, and shares nothing
-with them that could change before it is sent.
-"""
+"""Payloads in both forms (page rpc, 13.1), which share nothing that may change."""
 
 import traceback
 from collections.abc import Callable, Iterable, Mapping
@@ -96,10 +92,7 @@ def legacy_failure(
     error: BaseException,
     state: str = "error",
 ) -> Payload:
-    """*method* failed and left the server in *state*.
-
-    The form of the conductor and of Havana's scheduler.
-    """
+    """*method* failed and left the server in *state*: the conductor's and Havana's form."""
     plain: Payload = objects.to_plain(dict(request_spec))
     return {
         "request_spec": plain,

@@ -1,7 +1,4 @@
-"""Clients of workers and of compute hosts, caps on versions, errors of the other side.
-
-Reference pages rpc (sections 3 and 5) and conductor (8.2).
-"""
+"""Clients, caps on versions, remote errors (pages rpc, 3 and 5, and conductor, 8.2)."""
 
 import contextlib
 import re
@@ -38,10 +35,7 @@ RELEASE_CAPS: Final = {
 
 
 def version_cap(conf: cfg.ConfigOpts, interface: str) -> str | None:
-    """The version at which ``[upgrade_levels]`` *interface* caps; None for no cap.
-
-    Raises ConfigurationError for what is no version, and for ``scheduler`` no release either.
-    """
+    """The cap in ``[upgrade_levels]`` *interface*, or None; raises ConfigurationError."""
     value: str | None = conf.upgrade_levels[interface]
     releases = RELEASE_CAPS if interface == "scheduler" else {}
     version = releases.get(value or "", value)

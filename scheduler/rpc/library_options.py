@@ -122,10 +122,7 @@ def register(conf: cfg.ConfigOpts, *groups: str | None) -> None:
 
 @functools.cache
 def _by_name(kind: Any) -> Any:
-    """Make a class of options that equal any other of their name.
-
-    The library may then register its own after them, which has no effect.
-    """
+    """Make a class of options equal to all of their name: the library can register its own."""
 
     def equals(self: cfg.Opt, other: object) -> bool:
         return isinstance(other, cfg.Opt) and self.dest == other.dest

@@ -43,10 +43,7 @@ AnyTransport = TypeVar("AnyTransport", RPCTransport, NotificationTransport)
 
 
 def set_defaults(conf: cfg.ConfigOpts = cfg.CONF) -> None:
-    """Register the library's options on *conf* with former names, and defaults that differ here.
-
-    Nova's services are met on their exchange, and a worker takes few requests in advance.
-    """
+    """Register the library's options on *conf*, with former names and this project's defaults."""
     connection.install()
     library_options.register(conf, *library_options.NAMES)
 
@@ -90,10 +87,7 @@ def complete(conf: cfg.ConfigOpts) -> None:
 
 
 def load_span_exporter(conf: cfg.ConfigOpts) -> None:
-    """Import what the library's spans need, if they are wanted; named after the program by default.
-
-    Releases of the library before 18 cannot trace.
-    """
+    """Import what the library's spans need, if wanted; releases before 18 cannot trace."""
     if TRACING not in conf or not conf[TRACING].tracing_enabled:
         return
     conf.set_default("tracing_service_name", conf.prog, group=TRACING)

@@ -50,10 +50,7 @@ Row = tuple[Any, ...]
 
 
 class Fleet:
-    """The changes of one worker's host table, counted in versions.
-
-    May be asked by several threads.  *clock* gives seconds that only grow.
-    """
+    """Changes of one worker's host table in versions, for many threads; *clock* only grows."""
 
     def __init__(self, manager: HostManager, clock: Callable[[], float] = time.monotonic) -> None:
         self._manager = manager

@@ -1,7 +1,4 @@
-"""The routes of the status page, on whichever worker is asked.
-
-The public ones answer for all workers; those below ``/status/worker`` for this one alone.
-"""
+"""Routes of the status page: for all workers, below ``/status/worker`` for this one."""
 
 import http
 import importlib.resources
@@ -40,10 +37,7 @@ _SEEN: Final = re.compile(r"[0-9a-f.,]*", re.ASCII)
 
 
 class StatusPage:
-    """Answers from *live*, this worker's state, and from those of the other *workers*.
-
-    While *live* gives None, the worker is starting, and says so.
-    """
+    """Answers from *live*, None while this worker starts, and those of the other *workers*."""
 
     def __init__(
         self, workers: Workers, hub: HubCalls, live: Callable[[], LiveStatus | None]

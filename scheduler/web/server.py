@@ -128,10 +128,7 @@ class Routes:
 
 
 def bind(host: str, port: int, option: str) -> socket.socket:
-    """A socket that listens on *host* and *port* (0: any that is free).
-
-    Raises ConfigurationError naming *option* if it cannot.
-    """
+    """A socket that listens on *host*, *port* (0: any); ConfigurationError names *option*."""
     opened: socket.socket | None = None
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
