@@ -19,7 +19,7 @@ from scheduler.db.database import Database
 from tests.functional.placement_fleet import MB, Fleet, Worker, a_name
 from tests.servers.placement import Placement
 
-FLEETS = int(os.environ.get("PLACEMENT_FLEETS", "3"))
+FLEETS = int(os.environ.get("PLACEMENT_FLEETS", "2"))
 REQUESTS, HOSTS = 20, 9
 TRAITS = ("CUSTOM_RED", "CUSTOM_BLUE", "HW_CPU_HYPERTHREADING")
 THING, CARD, FAST_CARD = "CUSTOM_THING", "CUSTOM_CARD", "CUSTOM_FAST_CARD"

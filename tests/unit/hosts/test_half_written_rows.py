@@ -89,11 +89,11 @@ def test_other_hosts_are_decided_on(database, worker, name):
     spoilt_rows = spoilt(table)
     # Readers that look for what was touched of late are to see it as well.
     touched = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
-    again = [{**each, "updated_at": touched} for each in spoilt_rows if "updated_at" in each]
-    for values in (*spoilt_rows, *again):
+    stamp = {"updated_at": touched} if "updated_at" in table.c else {}
+    rows = [(values, True) for values in spoilt_rows]
+    for values, full in (*rows, *(({**values, **stamp}, False) for values in spoilt_rows)):
         change(database, table, key == row[key.name], values)
-        for full in (False, True):
-            answer(worker, f"{name} {values}, {full}", full=full)
+        answer(worker, f"{name} {values}, {full}", full=full)
         if name == "claim_hosts":  # a decision may have made the row of the host again
             with database.write() as conn:
                 conn.execute(table.delete().where(table.c.host == VICTIM, key != row[key.name]))
