@@ -24,7 +24,6 @@ _VERSION_FIELD = "image.properties.img_hv_requested_version"
 _NEWTON_VERSION = re.compile(r"\d+\.\d+(\.\d+)?([ab]\d+)?")
 _CONDITION = re.compile(r"\s*(?:<=|>=|!=|==|<|>)\s*(?P<version>\S+)\s*")
 
-Bounds = tuple[float, float]
 Ratios = tuple[float, float, float]
 
 
@@ -32,8 +31,8 @@ Ratios = tuple[float, float, float]
 class Semantics:
     """The entries: values, or functions of what they decide on."""
 
-    #: (weigher, lowest, highest raw value) -> bounds that weights are normalised with.
-    bounds: Callable[[Any, float, float], Bounds]
+    #: Weighers carry the lowest and highest raw value ever seen, as bounds.
+    remembers_bounds: bool
     #: Aggregate metadata ``<name>_weight_multiplier`` overrides the option.
     multiplier_per_aggregate: bool
     #: The least multiplier of soft affinity and soft anti-affinity.
@@ -65,15 +64,6 @@ class Semantics:
 
 
 # --- today's releases ------------------------------------------------------------------------
-
-
-def _bounds_at_hand(weigher: Any, lowest: float, highest: float) -> Bounds:
-    low, high = weigher.minval, weigher.maxval
-    if low is None:
-        low = lowest if high is None else min(lowest, high)
-    if high is None:
-        high = max(highest, low)
-    return float(low), float(high)
 
 
 def _initial_ratios(conf: Any) -> Ratios:
@@ -109,7 +99,7 @@ def _draw_each(rng: random.Random, hosts: list[str], count: int) -> list[str]:
 
 
 CURRENT = Semantics(
-    bounds=_bounds_at_hand,
+    remembers_bounds=False,
     multiplier_per_aggregate=True,
     least_soft_multiplier=0.0,
     newer_weighers=frozenset(),
@@ -128,13 +118,6 @@ CURRENT = Semantics(
 
 
 # --- Newton ----------------------------------------------------------------------------------
-
-
-def _bounds_ever_seen(weigher: Any, lowest: float, highest: float) -> Bounds:
-    """Widen the bounds that *weigher* itself carries, which is its memory."""
-    weigher.minval = lowest if weigher.minval is None else min(weigher.minval, lowest)
-    weigher.maxval = highest if weigher.maxval is None else max(weigher.maxval, highest)
-    return float(weigher.minval), float(weigher.maxval)
 
 
 def _not_a_host_of_the_group(hosts: Any, request: Any) -> Any:
@@ -174,7 +157,7 @@ _NEWER_WEIGHERS = frozenset(
     + ("NumInstances", "PCI")
 )
 NEWTON = Semantics(
-    bounds=_bounds_ever_seen,
+    remembers_bounds=True,
     multiplier_per_aggregate=False,
     least_soft_multiplier=-math.inf,
     newer_weighers=_NEWER_WEIGHERS,

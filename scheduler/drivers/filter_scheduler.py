@@ -287,9 +287,9 @@ class FilterScheduler(Scheduler):
         manager = self.host_manager
         with manager.lock:
             settings, table = self.settings, manager.table
-            record.state_age_seconds = manager.state_age_seconds
-            cells = manager.cell_health()
-            record.cells_left_out = tuple(each.uuid for each in cells if each.is_left_out)
+            now, read_at = manager.clock(), manager.read_at
+            record.state_age_seconds = None if read_at is None else max(0.0, now - read_at)
+            record.cells_left_out = manager.cells_left_out
             spec = settings.own_spec(request.spec)
             placement = decide(
                 settings.policy,
@@ -298,7 +298,7 @@ class FilterScheduler(Scheduler):
                 request.instance_uuids,
                 request.count,
                 settings.max_attempts - 1 if request.with_alternates else 0,
-                now=manager.clock(),
+                now=now,
                 record=record,
                 rows=None if offered is None else _rows(table, offered),
                 room={} if offered is None else _room(table, offered.nodes),
@@ -357,7 +357,8 @@ class CachingScheduler(FilterScheduler):
         """Read the state only if it was never read; it may not be old because reads fail."""
         if self.host_manager.read_at is None:
             self.host_manager.refresh(arrived_at)
-        self.host_manager.require_state()
+        if self.host_manager.is_failing:
+            self.host_manager.require_state()
         self.claims.read_new()
 
 

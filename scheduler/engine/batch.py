@@ -12,10 +12,18 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from scheduler.engine.evaluation import Evaluation, Policy, extremes, share, some, weighted
+from scheduler.engine.evaluation import (
+    Bounds,
+    Evaluation,
+    Policy,
+    bounds_for,
+    extremes,
+    share,
+    some,
+    weighted,
+)
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import Consumption
-from scheduler.semantics import Bounds
 
 #: Only from so many hosts on, besides four per instance, some are left out.
 _ALL_BELOW: Final = 256
@@ -208,7 +216,7 @@ class _AtHand:
         bounds = list(self.bounds)
         for number in numbers:
             ends = self._extremes[number]
-            bounds[number] = self._batch._semantics.bounds(self._weighers[number], *ends)
+            bounds[number] = bounds_for(self._weighers[number], ends, self._batch._semantics)
         return bounds
 
     def _part(self, number: int) -> np.ndarray | None:

@@ -17,13 +17,16 @@ import numpy as np
 from scheduler.filters.base import BaseHostFilter, HostFilter, Reason, request_is_rebuild
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import Fitting
-from scheduler.semantics import CURRENT, Bounds, Semantics
+from scheduler.semantics import CURRENT, Semantics
 from scheduler.weights.base import BaseHostWeigher
 
 LOG = logging.getLogger(__name__)
 
 #: Verdicts that are no reasons: the host passes; no filter was asked about it.
 PASSES, NOT_ASKED = 0, 255
+
+Bounds = tuple[float, float]
+"""Between these a weigher's raw values are put."""
 
 Verdict = tuple[int, str]
 """Number of the filter in the chain, and reason code."""
@@ -271,11 +274,27 @@ def weigh(
     for each in weighers:
         raw = each.raw(hosts, request)
         ends, factor = extremes(raw), each.multipliers(hosts)
-        bounds = semantics.bounds(each, *ends)
+        bounds = bounds_for(each, ends, semantics)
         parts.append(Part(each.name, raw, factor, bounds))
         if bounds[0] != bounds[1]:
             totals += weighted(raw, bounds, factor, ends)
     return totals, parts
+
+
+def bounds_for(weigher: BaseHostWeigher, ends: Bounds, semantics: Semantics) -> Bounds:
+    """The bounds of raw values with these *ends*: those that *weigher* declares go before them.
+
+    A weigher that remembers carries the widest ends of all decisions.
+    """
+    low, high = weigher.minval, weigher.maxval
+    if semantics.remembers_bounds:
+        low = weigher.minval = ends[0] if low is None else min(low, ends[0])
+        high = weigher.maxval = ends[1] if high is None else max(high, ends[1])
+    if low is None:
+        low = ends[0] if high is None else min(ends[0], high)
+    if high is None:
+        high = max(ends[1], low)
+    return float(low), float(high)
 
 
 def bounds_of(weighers: Sequence[BaseHostWeigher]) -> list[tuple[float | None, float | None]]:

@@ -91,6 +91,8 @@ class HostManager:
         self._aggregates: dict[int, Any] = {}
         self._shared = SharedRun(self._read, gather=concurrency.let_others_catch_up)
         self._full_at: float | None = None
+        #: uuids of the cells whose hosts are left out since the latest read.
+        self.cells_left_out: tuple[str, ...] = ()
         #: True when the latest read failed: decisions are on the state before it.
         self.is_failing = False
         self.read_listeners: list[Listener] = []
@@ -276,6 +278,8 @@ class HostManager:
                 if changes.aggregates is not None:
                     self._aggregates = {each.id: each for each in changes.aggregates}
             self.read_at = began
+            health = self.cell_health()
+            self.cells_left_out = tuple(each.uuid for each in health if each.is_left_out)
         if full:
             self._full_at = began
             if len(self.table) >= MANY_HOSTS:

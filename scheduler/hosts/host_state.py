@@ -75,7 +75,10 @@ def guest_of(spec_obj: Any) -> numa.GuestTopology | None:
 
 def wish_of(spec_obj: Any, limits: Mapping[str, Any], how: Fitting) -> numa.Wish | None:
     """The wish of the request under the *limits* of its host; None if for nothing."""
-    guest, requests = guest_of(spec_obj), pci.requests_of(spec_obj.pci_requests)
+    wanted = spec_obj.pci_requests
+    if spec_obj.numa_topology is None and not (wanted and wanted.requests):
+        return None
+    guest, requests = guest_of(spec_obj), pci.requests_of(wanted)
     if guest is None and not requests:
         return None
     of_cells = limits.get(LIMITS_KEY)

@@ -19,7 +19,7 @@ from scheduler.numa.semantics import CURRENT, NumaSemantics
 from scheduler.numa.specs import HardwareSpecs, cpu_set, image_refused, masked, refused
 from scheduler.numa.topology import PINNED_POLICIES
 from scheduler.objects.enums import CPU_THREAD_POLICIES, EMULATOR_THREADS_POLICIES
-from scheduler.objects.fields import MAX_CPU
+from scheduler.objects.numa import MAX_CPU
 
 _CELLS = re.compile("[1-9][0-9]{0,8}")
 

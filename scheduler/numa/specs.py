@@ -13,7 +13,7 @@ from oslo_utils import strutils
 from scheduler import objects
 from scheduler.errors import InvalidRequest
 from scheduler.numa.topology import ANY_PAGES, LARGE_PAGES, SMALL_PAGES
-from scheduler.objects.fields import parse_cpu_spec
+from scheduler.objects.numa import parse_cpu_spec
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,13 @@ from scheduler.objects.fields import (
     Field,
     ListOf,
     Manifest,
+    ObjectOf,
+    described,
     fields,
     made,
+    mapping,
 )
-from scheduler.objects.registry import ObjectOf, OpaqueObject, described, mapping, within_depth
+from scheduler.objects.registry import OpaqueObject, within_depth
 
 ADDRESSES = (ipaddress.IPv4Address, ipaddress.IPv6Address)
 _SHARED = frozenset((str, int, float, bool, type(None), datetime.datetime, *ADDRESSES))
@@ -43,6 +46,7 @@ class WireObject:
     VERSION: ClassVar[str] = "1.0"
     FIELDS: ClassVar[dict[str, Field]] = {}
     FILL_DEFAULTS: ClassVar[bool] = False
+    DICT_FILLS_DEFAULTS: ClassVar[bool] = False
     COMPUTED: ClassVar[tuple[str, ...]] = ()
     LISTS_CHANGES: ClassVar[bool] = False
     """A new object is sent with all its fields as changed, as Nova sends it."""
@@ -174,7 +178,8 @@ class WireObject:
     @classmethod
     def read(cls, envelope: dict[str, Any]) -> Self:
         """Decode an envelope of this class; raises :class:`BadValue` relative to the object."""
-        registry.check_namespace(envelope)
+        if envelope.get(registry.NAMESPACE_KEY) != registry.NAMESPACE:
+            raise registry.foreign(envelope)
         version, data = envelope.get(registry.VERSION_KEY), envelope.get(registry.DATA_KEY)
         if not isinstance(version, str) or not isinstance(data, dict):
             raise BadValue("the envelope lacks its version or its data")
@@ -211,7 +216,10 @@ class WireObject:
     @classmethod
     def read_dict(cls, value: Any) -> Self:
         """Build from a mapping whose other keys are ignored; raises BadValue."""
-        return cls.read_fields(mapping(value))
+        obj = cls.read_fields(mapping(value))
+        if cls.DICT_FILLS_DEFAULTS:
+            obj.set_defaults()
+        return obj
 
     @classmethod
     def read_fields(cls, values: Mapping[str, Any]) -> Self:
@@ -301,7 +309,7 @@ def from_primitive(envelope: Any) -> Any:
     if not isinstance(envelope, dict):
         raise errors.InvalidRequest(field="object", reason=f"no envelope: {described(envelope)}")
     name = envelope.get(registry.NAME_KEY)
-    cls: Any = registry.find(name)
+    cls: Any = registry.CLASSES.get(str(name))
     if cls is None:
         raise errors.UnsupportedObjectError(objtype=name)
     try:

@@ -14,6 +14,8 @@ from typing import Any
 
 from oslo_utils import strutils
 
+from scheduler import errors
+
 UNSET: Any = object()
 """Marks the absence of a default."""
 
@@ -24,9 +26,10 @@ _PREDICATE = re.compile(r"\s*(?:<=|>=|==|!=|<|>)\s*\d+(?:\s*\.\s*\d+)*(?:(?:a|b|
 LARGEST_SIZE = 2**31 - 1
 """The largest number in a column of Nova's; products and sums of such fit into 64 bits."""
 
-MAX_CPU = 65535
-
 Manifest = Mapping[str, str]
+
+NAME_KEY = "nova_object.name"
+"""The key of an envelope that names the class."""
 
 
 class BadValue(ValueError):
@@ -218,6 +221,54 @@ class DictOf(Kind):
         }
 
 
+class ObjectOf(Kind):
+    """Exactly one class of objects, as an object or as its envelope.
+
+    With *plain*, other values are read by the class's ``read_dict``: senders from before
+    envelopes use them.
+    """
+
+    def __init__(self, cls: Any, plain: bool = False) -> None:
+        super().__init__(self._converted, plain_on_wire=False)
+        self.cls = cls
+        self.plain = plain
+
+    def _converted(self, value: Any) -> Any:
+        if isinstance(value, self.cls):
+            return value
+        name = value.get(NAME_KEY) if type(value) is dict else None
+        if name == self.cls.__name__:
+            try:
+                return self.cls.read(value)
+            except errors.UnsupportedObjectError as error:
+                raise BadValue(error.format_message()) from error
+        if name is None and self.plain and not is_object(value):
+            return self.cls.read_dict(value)
+        raise ValueError(f"a {self.cls.__name__} object is needed, not {described(value)}")
+
+    def encode(self, value: Any, manifest: Manifest | None) -> Any:
+        return value.encoded(manifest)
+
+
+def is_object(value: Any) -> bool:
+    """True for wire objects, those of unknown classes included."""
+    return hasattr(value, "encoded")
+
+
+def described(value: Any) -> str:
+    """The class that the envelope *value* names, or its type; for messages."""
+    if isinstance(value, dict) and NAME_KEY in value:
+        return str(value[NAME_KEY])
+    return type(value).__name__
+
+
+def mapping(value: Any, path: str = "") -> Mapping[str, Any]:
+    """Return *value*, which is found at *path*; raise BadValue if it is no mapping."""
+    if not isinstance(value, Mapping):
+        raise BadValue(f"a mapping is needed, not {described(value)}", path)
+    return value
+
+
 def _elements(value: Any) -> list[Any]:
     if type(value) is list:
         return value
@@ -294,33 +345,19 @@ def fields(kind: Kind, names: str, **options: Any) -> dict[str, Field]:
     return {name: Field(kind, **options) for name in names.split()}
 
 
-def parse_cpu_spec(text: str) -> set[int]:
-    """Read ``0-3,^2,5``: numbers and ranges, without those behind ``^``; ValueError if bad.
+def size_in(part: str, name: str, doc: str) -> Any:
+    """A property that reads *name* of the object in field *part*; 0 when unset.
 
-    Follows reference page numa_pci, section 3.
+    InvalidRequest without such an object.
     """
-    included: set[int] = set()
-    excluded: set[int] = set()
-    for item in text.split(","):
-        item = item.strip()
-        if not item:
-            continue
-        negated = item.startswith("^")
-        first, dash, last = item.removeprefix("^").partition("-")
-        low = _number(first)
-        high = _number(last) if dash else low
-        if low > high:
-            raise ValueError(f"{item!r} is not a range of CPUs")
-        (excluded if negated else included).update(range(low, high + 1))
-    return included - excluded
 
+    def read(obj: Any) -> int:
+        inner = getattr(obj, part)
+        if inner is None:
+            raise errors.InvalidRequest(
+                field=f"{type(obj).__name__}.{part}",
+                reason="the request has none, and no instance_type",
+            )
+        return getattr(inner, name) or 0
 
-def _number(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not the number of a CPU") from None
-    # The bound keeps a hostile range from filling the memory.
-    if not 0 <= number <= MAX_CPU:
-        raise ValueError(f"{number} is not the number of a CPU")
-    return number
+    return property(read, doc=doc)

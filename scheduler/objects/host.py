@@ -28,9 +28,12 @@ from scheduler.objects.fields import (
     EnumOf,
     Field,
     ListOf,
+    ObjectOf,
+    described,
     fields,
+    mapping,
 )
-from scheduler.objects.registry import ObjectOf, described, mapping, read_json
+from scheduler.objects.registry import read_json
 
 
 class CellMapping(WireObject):

@@ -32,12 +32,13 @@ from scheduler.objects.fields import (
     DictOf,
     Field,
     ListOf,
+    ObjectOf,
     SetOf,
     fields,
     located,
-    parse_cpu_spec,
+    mapping,
 )
-from scheduler.objects.registry import ObjectOf, mapping
+from scheduler.objects.numa import parse_cpu_spec
 
 MAX_NUMA_NODES = 128
 TRAIT_PREFIX = "trait:"

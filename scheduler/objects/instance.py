@@ -21,10 +21,11 @@ from scheduler.objects.fields import (
     DictOf,
     Field,
     ListOf,
+    ObjectOf,
     fields,
 )
 from scheduler.objects.numa import InstanceNUMATopology
-from scheduler.objects.registry import AnyObject, ObjectOf
+from scheduler.objects.registry import AnyObject
 from scheduler.objects.request_parts import Flavor, SecurityGroupList
 
 _Take = Callable[[str], None]

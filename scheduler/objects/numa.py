@@ -21,11 +21,15 @@ from scheduler.objects.fields import (
     DictOf,
     Field,
     ListOf,
+    ObjectOf,
     SetOf,
+    described,
     fields,
-    parse_cpu_spec,
+    mapping,
 )
-from scheduler.objects.registry import ObjectOf, Version, described, mapping, read_json
+from scheduler.objects.registry import Version, read_json
+
+MAX_CPU = 65535
 
 
 class VirtCPUTopology(WireObject):
@@ -275,3 +279,35 @@ class NUMATopology(WireObject):
     def to_text(self) -> str:
         """The JSON text of the envelope, as the column holds it."""
         return json.dumps(self.obj_to_primitive())
+
+
+def parse_cpu_spec(text: str) -> set[int]:
+    """Read ``0-3,^2,5``: numbers and ranges, without those behind ``^``; ValueError if bad.
+
+    Follows reference page numa_pci, section 3.
+    """
+    included: set[int] = set()
+    excluded: set[int] = set()
+    for item in text.split(","):
+        item = item.strip()
+        if not item:
+            continue
+        negated = item.startswith("^")
+        first, dash, last = item.removeprefix("^").partition("-")
+        low = _number(first)
+        high = _number(last) if dash else low
+        if low > high:
+            raise ValueError(f"{item!r} is not a range of CPUs")
+        (excluded if negated else included).update(range(low, high + 1))
+    return included - excluded
+
+
+def _number(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not the number of a CPU") from None
+    # The bound keeps a hostile range from filling the memory.
+    if not 0 <= number <= MAX_CPU:
+        raise ValueError(f"{number} is not the number of a CPU")
+    return number

@@ -1,4 +1,4 @@
-"""Wire classes by name, their versions and envelopes, and objects inside objects.
+"""Wire classes by name, their versions and envelopes, and objects of unknown classes.
 
 Reference page objects, sections 1.4, 1.6 and 2.6.
 """
@@ -8,18 +8,16 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.objects.fields import BadValue, Kind, Manifest
+from scheduler.objects.fields import NAME_KEY, BadValue, Manifest, ObjectOf, described, is_object
 
 LOG = logging.getLogger(__name__)
 
 NAMESPACE = "nova"
-NAME_KEY = "nova_object.name"
 NAMESPACE_KEY = "nova_object.namespace"
 VERSION_KEY = "nova_object.version"
 DATA_KEY = "nova_object.data"
@@ -30,26 +28,21 @@ MAX_DEPTH = 128
 
 Version = tuple[int, int]
 _PATTERN = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})(?:\..*)?")
-_classes: dict[str, Any] = {}
+CLASSES: dict[str, Any] = {}
+"""The wire classes by name."""
 
 
 def register(cls: type) -> None:
     """Read envelopes of the name of *cls* as that class; ValueError if the name is taken."""
-    if cls.__name__ in _classes:
+    if cls.__name__ in CLASSES:
         raise ValueError(f"a wire class named {cls.__name__} exists already")
-    _classes[cls.__name__] = cls
+    CLASSES[cls.__name__] = cls
 
 
-def find(name: Any) -> Any:
-    """The class of that name, or None."""
-    return _classes.get(name) if isinstance(name, str) else None
-
-
-def check_namespace(envelope: dict[str, Any]) -> None:
-    """Raise UnsupportedObjectError for an object that is not Nova's."""
-    namespace = envelope.get(NAMESPACE_KEY)
-    if namespace != NAMESPACE:
-        raise errors.UnsupportedObjectError(objtype=f"{namespace}.{envelope.get(NAME_KEY)}")
+def foreign(envelope: dict[str, Any]) -> errors.NovaException:
+    """The error for an object that is not Nova's."""
+    name = f"{envelope.get(NAMESPACE_KEY)}.{envelope.get(NAME_KEY)}"
+    return errors.UnsupportedObjectError(objtype=name)
 
 
 @functools.lru_cache(maxsize=512)
@@ -75,20 +68,6 @@ def check(name: str, version: str, supported: str) -> Version:
 def _report_newer(name: str, version: str, supported: str) -> None:
     # Cached: one line for a fleet of newer peers, not one per message.
     LOG.debug("Reading %s %s, which is newer than our %s", name, version, supported)
-
-
-def described(value: Any) -> str:
-    """The class that the envelope *value* names, or its type; for messages."""
-    if isinstance(value, dict) and NAME_KEY in value:
-        return str(value[NAME_KEY])
-    return type(value).__name__
-
-
-def mapping(value: Any, path: str = "") -> Mapping[str, Any]:
-    """Return *value*, which is found at *path*; raise BadValue if it is no mapping."""
-    if not isinstance(value, Mapping):
-        raise BadValue(f"a mapping is needed, not {described(value)}", path)
-    return value
 
 
 def within_depth(part: str, value: Any) -> Any:
@@ -122,7 +101,8 @@ class OpaqueObject:
     """A nested object of an unknown class, carried and emitted exactly as received."""
 
     def __init__(self, envelope: dict[str, Any]) -> None:
-        check_namespace(envelope)
+        if envelope.get(NAMESPACE_KEY) != NAMESPACE:
+            raise foreign(envelope)
         self.envelope = within_depth("", envelope)
 
     def obj_to_primitive(self) -> dict[str, Any]:
@@ -137,50 +117,16 @@ class OpaqueObject:
         return f"OpaqueObject({self.envelope.get(NAME_KEY)})"
 
 
-def is_object(value: Any) -> bool:
-    """True for wire objects, those of unknown classes included."""
-    return hasattr(value, "encoded")
-
-
-class AnyObject(Kind):
+class AnyObject(ObjectOf):
     """Any object; of an unknown class it is kept as an :class:`OpaqueObject`."""
 
     def __init__(self) -> None:
-        super().__init__(self._converted, plain_on_wire=False)
+        super().__init__(None)
 
     def _converted(self, value: Any) -> Any:
         if is_object(value):
             return value
         if type(value) is not dict or NAME_KEY not in value:
             raise ValueError(f"an object is needed, not {described(value)}")
-        cls = find(value[NAME_KEY])
+        cls = CLASSES.get(str(value[NAME_KEY]))
         return OpaqueObject(value) if cls is None else cls.read(value)
-
-    def encode(self, value: Any, manifest: Manifest | None) -> Any:
-        return value.encoded(manifest)
-
-
-class ObjectOf(AnyObject):
-    """Exactly one class of objects, as an object or as its envelope.
-
-    With *plain*, other values are read by the class's ``read_dict``: senders from before
-    envelopes use them.
-    """
-
-    def __init__(self, cls: Any, plain: bool = False) -> None:
-        super().__init__()
-        self.cls = cls
-        self.plain = plain
-
-    def _converted(self, value: Any) -> Any:
-        if isinstance(value, self.cls):
-            return value
-        name = value.get(NAME_KEY) if type(value) is dict else None
-        if name == self.cls.__name__:
-            try:
-                return self.cls.read(value)
-            except errors.UnsupportedObjectError as error:
-                raise BadValue(error.format_message()) from error
-        if name is None and self.plain and not is_object(value):
-            return self.cls.read_dict(value)
-        raise ValueError(f"a {self.cls.__name__} object is needed, not {described(value)}")

@@ -17,11 +17,13 @@ from scheduler.objects.fields import (
     DictOf,
     Field,
     ListOf,
+    ObjectOf,
     SetOf,
     fields,
+    mapping,
 )
 from scheduler.objects.host import CellMapping, ComputeNode, ComputeNodeList
-from scheduler.objects.registry import ObjectOf, Version, mapping
+from scheduler.objects.registry import Version
 
 _TUPLE = ("network_id", "address", "port_id", "pci_request_id", "arq_uuid", "device_profile")
 _TUPLE_LENGTHS = (2, 4, 6)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Self
 
-from scheduler import errors
 from scheduler.objects.base import WireObject, to_plain, to_primitive
 from scheduler.objects.fields import (
     BOOL,
@@ -18,13 +17,15 @@ from scheduler.objects.fields import (
     DictOf,
     Field,
     ListOf,
+    ObjectOf,
     fields,
     located,
+    mapping,
+    size_in,
 )
 from scheduler.objects.image import ImageMeta
 from scheduler.objects.instance import Instance, InstancePCIRequests
 from scheduler.objects.numa import InstanceNUMATopology, NetworkMetadata, NUMATopologyLimits
-from scheduler.objects.registry import ObjectOf, mapping
 from scheduler.objects.request_parts import (
     Destination,
     Flavor,
@@ -42,40 +43,21 @@ _FLAVOR_SIZES = ("root_gb", "ephemeral_gb", "memory_mb", "vcpus")
 _HOST_LISTS = ("ignore_hosts", "force_hosts", "force_nodes")
 
 
-def _flavor_size(name: str, doc: str) -> Any:
-    """A property that reads *name* of the flavor; 0 when unset, InvalidRequest without flavor."""
-
-    def read(spec: RequestSpec) -> int:
-        if spec.flavor is None:
-            raise errors.InvalidRequest(
-                field="RequestSpec.flavor", reason="the request has none, and no instance_type"
-            )
-        return getattr(spec.flavor, name) or 0
-
-    return property(read, doc=doc)
-
-
 class SchedulerLimits(WireObject):
-    """The limits of the chosen host, as the filters decided; sizes in MB and GB."""
+    """The limits of the chosen host, as the filters decided; sizes in MB and GB.
+
+    Read from a dict missing keys become null, and floats are cut to ints.
+    """
 
     VERSION = "1.0"
     LISTS_CHANGES = True
+    DICT_FILLS_DEFAULTS = True
     FIELDS = {
         "numa_topology": Field(
             ObjectOf(NUMATopologyLimits, plain=True), nullable=True, default=None
         ),
         **fields(INT, "vcpu disk_gb memory_mb", nullable=True, default=None),
     }
-
-    @classmethod
-    def read_dict(cls, limits: Mapping[str, Any] | None) -> Self:
-        """Read the dict form: missing keys become null, floats are cut to ints, null is all null.
-
-        Raises BadValue for values that are no numbers.
-        """
-        result = cls.read_fields({} if limits is None else mapping(limits))
-        result.set_defaults()
-        return result
 
     def to_dict(self) -> dict[str, Any]:
         """The limits that are not null; ``numa_topology`` stays an object."""
@@ -129,11 +111,11 @@ class RequestSpec(WireObject):
         ),
     }
 
-    vcpus = _flavor_size("vcpus", "Virtual CPUs per instance.")
-    memory_mb = _flavor_size("memory_mb", "Memory per instance in MB.")
-    root_gb = _flavor_size("root_gb", "Root disk per instance in GB.")
-    ephemeral_gb = _flavor_size("ephemeral_gb", "Ephemeral disk per instance in GB.")
-    swap = _flavor_size("swap", "Swap disk per instance in MB.")
+    vcpus = size_in("flavor", "vcpus", "Virtual CPUs per instance.")
+    memory_mb = size_in("flavor", "memory_mb", "Memory per instance in MB.")
+    root_gb = size_in("flavor", "root_gb", "Root disk per instance in GB.")
+    ephemeral_gb = size_in("flavor", "ephemeral_gb", "Ephemeral disk per instance in GB.")
+    swap = size_in("flavor", "swap", "Swap disk per instance in MB.")
 
     @property
     def root_required(self) -> set[str]:
@@ -263,11 +245,11 @@ def _request_values(
 def _filter_values(filter_properties: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that come from the filter properties, except the group; raises BadValue."""
     properties = mapping(filter_properties, "filter_properties")
-    retry = properties.get("retry")
+    retry, limits = properties.get("retry"), properties.get("limits")
     return {
         **{name: properties.get(name) for name in _HOST_LISTS},
         "retry": _within("retry", SchedulerRetries, retry) if retry else None,
-        "limits": _within("limits", SchedulerLimits, properties.get("limits")),
+        "limits": _within("limits", SchedulerLimits, {} if limits is None else limits),
         "scheduler_hints": _hints(properties.get("scheduler_hints", {})),
         "requested_destination": properties.get("requested_destination"),
     }

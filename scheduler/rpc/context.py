@@ -13,7 +13,7 @@ from oslo_serialization import jsonutils
 from oslo_utils import timeutils
 
 from scheduler import errors, objects
-from scheduler.objects.registry import NAME_KEY
+from scheduler.objects.fields import NAME_KEY
 
 READ_DELETED: Final = ("no", "yes", "only")
 ADMIN_ROLE: Final = "admin"

@@ -15,7 +15,7 @@ from scheduler.rpc.messages import MessageLimits
 from tests.house.tree import ROOT
 
 #: Those of ``filters/`` and ``weights/`` are not counted, as operators choose how many there are.
-MOST_MODULES = 25
+MOST_MODULES = 20
 PLUG_INS = ("filters/", "weights/")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from scheduler import errors, objects
 from scheduler.engine import Policy
-from scheduler.engine.evaluation import FilterChain
+from scheduler.engine.evaluation import FilterChain, bounds_for
 from scheduler.filters.registry import load_filters
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.host_state import Consumption
@@ -81,7 +81,8 @@ class Naive:
         totals = dict.fromkeys([state.row for state in states], 0.0)
         for each in self.policy.weighers if len(states) > 1 else ():
             raw = {state.row: each._weigh_object(state, request) for state in states}
-            low, high = self.policy.semantics.bounds(each, min(raw.values()), max(raw.values()))
+            ends = min(raw.values()), max(raw.values())
+            low, high = bounds_for(each, ends, self.policy.semantics)
             for state in states if low != high else ():
                 value = (min(max(raw[state.row], low), high) - low) / (high - low)
                 totals[state.row] += value * each.weight_multiplier(state)

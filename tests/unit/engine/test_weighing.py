@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from scheduler import semantics
-from scheduler.engine.evaluation import bounds_of, extremes, restore_bounds, weigh, weighted
+from scheduler.engine.evaluation import (
+    bounds_for,
+    bounds_of,
+    extremes,
+    restore_bounds,
+    weigh,
+    weighted,
+)
 from scheduler.weights.base import BaseHostWeigher
 from scheduler.weights.disk import DiskWeigher
 from scheduler.weights.io_ops import IoOpsWeigher
@@ -45,7 +52,7 @@ def test_known_values(chosen, low, high, rounds, expected):
     weigher.minval, weigher.maxval = low, high
     for values in rounds:
         raw = np.array(values)
-        bounds = chosen.bounds(weigher, *extremes(raw))
+        bounds = bounds_for(weigher, extremes(raw), chosen)
         found = weighted(raw, bounds, 1.0, extremes(raw))
 
     assert found == pytest.approx(expected, abs=1e-6)

@@ -191,4 +191,4 @@ def test_fields_cannot_hide_behind_attributes():
 def test_names_are_taken_once():
     with pytest.raises(ValueError, match="Flavor"):
         registry.register(type("Flavor", (WireObject,), {}))
-    assert registry.find("Flavor") is objects.Flavor
+    assert registry.CLASSES["Flavor"] is objects.Flavor

@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from scheduler import errors, objects
-from scheduler.objects.fields import parse_cpu_spec
+from scheduler.objects.numa import parse_cpu_spec
 from scheduler.objects.registry import MAX_DEPTH, read_json
 
 SIX = ("net", "192.0.2.1", "port", "pci", "arq", "profile")

@@ -107,9 +107,9 @@ def a_driver(conf, sample, pause=time.sleep):
         lock=contextlib.nullcontext(),
         clock=lambda: NOW,
         refresh=lambda arrived_at=None: None,
-        state_age_seconds=0.0,
+        read_at=NOW,
         state_fresh_seconds=0,
-        cell_health=list,
+        cells_left_out=(),
         aggregates=[zone],
         option_of_filters=HostManager.option_of_filters,
     )
