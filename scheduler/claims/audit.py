@@ -17,6 +17,7 @@ from scheduler.hosts.table import HostTable
 #: Finding for a claim that is over, for an operator.
 ENDS = {
     End.REPORTED: "the host reports the instance already",
+    End.REVERTED: "the instance stays on {host}",
     End.DELETED: "the instance is deleted",
     End.FAILED: "the instance is in ERROR",
     End.ELSEWHERE: "the instance is on {host}",

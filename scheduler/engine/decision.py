@@ -5,6 +5,7 @@ I/O and never yields.  Either every instance gets a host, or nothing stays consu
 Reference page scheduling, sections 2.1 and 2.5.
 """
 
+import contextlib
 import functools
 import itertools
 import random
@@ -82,22 +83,25 @@ def decide(
     that the request names.  *now* is in seconds since the epoch.  Without *rng* there is one that
     begins with the seed of the *record*.  *rows* are the only ones to choose from, in the table's
     order; *room* says of some rows how many instances they may get.
+    What an instance was given by an earlier decision does not stand against it.
     Raises NoValidHost when not all fit; then nothing stays consumed.
     """
     moment = time.time() if now is None else now
     notes = DecisionRecord(None, tuple(uuids), count, 0) if record is None else record
-    decision = _Decision(
-        policy, reservations, moment, rng, notes, room or {}, on_refusal, rows, request
-    )
+    own = reservations.of(uuids or (request.instance_uuid,))
     bounds = bounds_of(policy.weighers)
-    try:
-        placement = decision.place(request, uuids, count, alternates)
-        reservations.confirm(placement.reservations)
-        return placement
-    except BaseException:
-        restore_bounds(policy.weighers, bounds)
-        decision.undo()
-        raise
+    with reservations.without(own) if own else contextlib.nullcontext():
+        decision = _Decision(
+            policy, reservations, moment, rng, notes, room or {}, on_refusal, rows, request
+        )
+        try:
+            placement = decision.place(request, uuids, count, alternates)
+        except BaseException:
+            restore_bounds(policy.weighers, bounds)
+            decision.undo()
+            raise
+    reservations.confirm(placement.reservations)
+    return placement
 
 
 class _Decision:

@@ -37,6 +37,10 @@ MANY_HOSTS = 1000
 _READ_ERRORS = (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError)
 
 
+class _ReadFailed(Exception):
+    """A read failed for the cause that it was raised from, which was logged."""
+
+
 class Reader(Protocol):
     """Where the rows come from."""
 
@@ -135,12 +139,12 @@ class HostManager:
         """Bring the table to a state that is read after *arrived_at*, or after this call.
 
         *arrived_at* is on the monotonic clock.  One read serves all requests that had arrived
-        when it began.  While the database does not answer, the last state serves up to
+        when it began.  While reads fail, whatever the cause, the last state serves up to
         ``max_state_age_seconds``; then StateUnavailable is raised.
         """
         try:
             self._shared(arrived_at)
-        except _READ_ERRORS:
+        except _ReadFailed:
             self.require_state()
 
     def is_read_since(self, arrived_at: float | None) -> bool:
@@ -184,7 +188,7 @@ class HostManager:
         self._at_next_read, self._full_at = take, None
         try:
             self._shared()
-        except _READ_ERRORS as error:
+        except _ReadFailed as error:
             if needs_read:
                 raise errors.StateUnavailable(reason="it could not be read") from error
             LOG.warning("The state of the compute hosts could not be read with the reload.")
@@ -250,11 +254,14 @@ class HostManager:
         try:
             self._read_and_apply(self.clock(), cost)
             cost.failed = False
-        except _READ_ERRORS as error:
+        except Exception as error:
             if not self.is_failing:
-                LOG.error("The state of the compute hosts cannot be read: %s", error)
+                fault = None if isinstance(error, _READ_ERRORS) else error
+                LOG.error(
+                    "The state of the compute hosts cannot be read: %s", error, exc_info=fault
+                )
             self.is_failing = True
-            raise
+            raise _ReadFailed from error
         finally:
             cost.seconds = time.perf_counter() - started
             for tell in self.read_listeners:

@@ -80,6 +80,7 @@ class End(enum.Enum):
     """Reason why a reservation is over."""
 
     REPORTED = "reported"
+    REVERTED = "reverted"
     DELETED = "deleted"
     FAILED = "failed"
     ELSEWHERE = "elsewhere"
@@ -121,10 +122,19 @@ def _end_by_row(terms: Terms, instance: Any, reported_at: float) -> End | None:
     touched_at = seconds(instance.updated_at or instance.created_at)
     if instance.vm_state == "error" and (instance.host is None or _is_news(touched_at, terms)):
         return End.FAILED  # one that is on no host has nothing to come back to
+    if _is_back(terms, instance) and _is_news(touched_at, terms):
+        return End.REVERTED
     if instance.host == terms.host and instance.node in (None, terms.node):
         return End.REPORTED if _is_counted(terms, instance, touched_at, reported_at) else None
     is_source = instance.host in (None, terms.source_host)
     return None if is_source or instance.host == terms.host else End.ELSEWHERE
+
+
+def _is_back(terms: Terms, instance: Any) -> bool:
+    """True for a move that is reverted, or failed: nobody is at it, and nothing has changed."""
+    is_at_home = terms.source_host is not None and instance.host == terms.source_host
+    has_flavor = terms.source_host == terms.host and instance.instance_type_id == terms.flavor_id
+    return is_at_home and instance.task_state is None and not has_flavor
 
 
 def _is_news(touched_at: float, terms: Terms) -> bool:

@@ -81,6 +81,10 @@ class Reservations:
         """The reservations on the row of *key*, in the order in which they were made."""
         return tuple(self._of_key.get(key, ()))
 
+    def of(self, uuids: Iterable[str | None]) -> list[Reservation]:
+        """The reservations of the instances with these *uuids*, made by earlier decisions."""
+        return [each for uuid in uuids if uuid for each in self._of_uuid.get(uuid, ())]
+
     def uuids(self) -> Set[str | None]:
         """The uuids of the instances that have a reservation."""
         return self._of_uuid.keys()
@@ -237,14 +241,14 @@ class Reservations:
     @contextlib.contextmanager
     def without(self, reservations: Collection[Reservation]) -> Iterator[None]:
         """The table as if *reservations* took nothing, until the end of the block."""
-        keys = {each.key for each in reservations} & self.table.rows.keys()
-        self._left_out = frozenset(reservations)
+        keys, before = {each.key for each in reservations} & self.table.rows.keys(), self._left_out
+        self._left_out = frozenset((*before, *reservations))
         for key in keys:
             self._take_again(key)
         try:
             yield
         finally:
-            self._left_out = ()
+            self._left_out = before
             for key in keys:
                 self._take_again(key)
 

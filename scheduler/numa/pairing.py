@@ -115,11 +115,25 @@ def may_pair(host: HostCell, guest: GuestCell, terms: Terms) -> bool:
 
 def cpus_unused(host: HostCell, guest: GuestCell, terms: Terms) -> GuestCell | None:
     """As :func:`cpus_pinned` where every free CPU serves: their number decides."""
+    if guest.is_pinned and not guest.dedicated:
+        return without_pins(host, guest, terms)
     needed = len(guest.dedicated) + terms.reserve
-    if guest.policy == "dedicated" and not guest.dedicated:
-        return None
     is_served = not guest.is_pinned or needed <= len(host.free_pinnable)
     return guest if is_served else None
+
+
+def without_pins(host: HostCell, guest: GuestCell, terms: Terms) -> GuestCell | None:
+    """A pinned cell without CPUs to pin: none of a dedicated guest, some of a mixed one.
+
+    As today's Nova sees it, such a cell takes none for the emulator and isolates nothing, but
+    needs free siblings where these are required.
+    """
+    if guest.policy == "dedicated" or terms.reserve or guest.thread_policy == "isolate":
+        return None
+    if guest.thread_policy == "require":
+        free = host.free_pinnable
+        return guest if any(len(core & free) > 1 for core in host.siblings) else None
+    return guest
 
 
 def memory_exists(host: HostCell, guest: GuestCell, _terms: Terms) -> GuestCell | None:
@@ -147,16 +161,12 @@ def memory_unused_unless_paged(host: HostCell, guest: GuestCell, terms: Terms) -
 
 
 def cpus_pinned(host: HostCell, guest: GuestCell, terms: Terms) -> GuestCell | None:
-    """The pinned CPUs find host CPUs of their own.
-
-    A cell of the mixed policy need not have any; a dedicated cell without CPUs never fits.
-    """
-    needed = len(guest.dedicated) + terms.reserve
-    if guest.policy == "dedicated" and not guest.dedicated:
-        return None
-    if not guest.is_pinned or not needed:
+    """The pinned CPUs find host CPUs of their own."""
+    if not guest.is_pinned:
         return guest
-    semantics = terms.semantics
+    if not guest.dedicated:
+        return without_pins(host, guest, terms)
+    semantics, needed = terms.semantics, len(guest.dedicated) + terms.reserve
     if needed > len(host.free_pinnable):
         return None
     if guest.thread_policy == "isolate" and not semantics.can_isolate(host):

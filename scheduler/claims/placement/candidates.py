@@ -20,10 +20,10 @@ from scheduler.claims.placement.facts import AGGREGATE, FREE, TRAIT, Need
 from scheduler.claims.placement.needs import (
     ISOLATE,
     NO_POLICY,
-    PCPU,
     REQUIRED,
     Group,
     groups_of,
+    may_share_pinned,
     policy_of,
 )
 
@@ -195,7 +195,7 @@ class CandidateQuery:
         """
         groups = groups_of(spec)
         found = [self._wish(spec, groups, fleet)]
-        if self._asks_twice and PCPU in groups[0].resources:
+        if self._asks_twice and may_share_pinned(spec):
             found.append(self._wish(spec, groups_of(spec, pinned_as_shared=True), fleet))
         return found
 

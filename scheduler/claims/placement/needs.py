@@ -19,7 +19,8 @@ NO_POLICY, ISOLATE = "none", "isolate"
 _SUFFIX = r"(?P<suffix>[a-zA-Z0-9_-]{0,64})"
 _RESOURCE = re.compile(rf"resources{_SUFFIX}:(?P<name>[A-Z0-9_]+)")
 _TRAIT = re.compile(rf"trait{_SUFFIX}:(?P<name>[A-Z0-9_]+)")
-_PINNING: Final = ("dedicated", "mixed")
+DEDICATED: Final = "dedicated"
+_PINNING: Final = (DEDICATED, "mixed")
 
 Group = objects.RequestGroup
 
@@ -64,7 +65,7 @@ def _own_group(spec: Any) -> Group:
     Swap counts as disk, a root volume does not.
     """
     own, cells = Group(use_same_provider=False), _pinned_cells(spec)
-    pinned = sum(len(set(each.pcpuset or ()) or set(each.cpuset or ())) for each in cells)
+    pinned = sum(map(_pinned_cpus, cells))
     if pinned and getattr(spec.numa_topology, "emulator_threads_policy", None) == "isolate":
         pinned += 1
     root_gb = 0 if getattr(spec, "is_bfv", False) else spec.root_gb
@@ -91,6 +92,22 @@ def _own_group(spec: Any) -> Group:
 def _pinned_cells(spec: Any) -> list[Any]:
     cells = spec.numa_topology.cells if spec.numa_topology is not None else ()
     return [each for each in cells if each.cpu_policy in _PINNING]
+
+
+def _pinned_cpus(cell: Any) -> int:
+    """Number of pinned CPUs of a pinned *cell*; callers up to Train list them as shared ones."""
+    pinned = cell.pcpuset or (cell.cpuset if cell.cpu_policy == DEDICATED else None)
+    return len(pinned or ())
+
+
+def may_share_pinned(spec: Any) -> bool:
+    """True when hosts that report all CPUs as VCPU may be asked as well, as Nova does.
+
+    It does for the policy ``dedicated`` only, not where the flavor itself wants PCPU.
+    """
+    policy = (spec.flavor.extra_specs or {}).get("hw:cpu_policy")
+    policy = policy or getattr(getattr(spec.image, "properties", None), "hw_cpu_policy", None)
+    return policy == DEDICATED
 
 
 def _amount(key: str, value: Any) -> int:

@@ -80,6 +80,18 @@ def test_a_request_that_fails_leaves_no_trace(request_):
     assert random_fleets.snapshot(table) == before
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_a_server_was_given_before_does_not_stand_against_it(count):
+    table = a_fleet({"numa_topology": host(cell(cpus=range(2 * count)))})
+    decision = a_decision(table)
+    for _ in range(2):
+        decision.place(asking(PINNED), UUIDS[:count], count, 0)
+        assert pinned(table, "h1") == [set(range(2 * count))]
+    with pytest.raises(errors.NoValidHost):
+        decision.place(asking(PINNED), UUIDS[2:3], 1, 0)
+    assert pinned(table, "h1") == [set(range(2 * count))]
+
+
 def test_a_server_with_devices_lands_on_their_cell():
     table = a_fleet({"numa_topology": random_fleets.TOPOLOGY, "pci_stats": GPUS})
 

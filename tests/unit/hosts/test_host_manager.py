@@ -304,12 +304,17 @@ def test_a_read_that_fails(manager, costs, monkeypatch, caplog):
     assert caplog.text.count("being read again") == 1
 
 
-def test_the_last_state_serves_for_a_while_when_the_database_is_away(manager, clock, monkeypatch):
+def break_down(*_arguments, **_options):
+    raise TypeError("a row that nobody expected")
+
+
+@pytest.mark.parametrize("failing", [refuse, break_down], ids=lambda each: each.__name__)
+def test_the_last_state_serves_for_a_while_when_reads_fail(manager, clock, monkeypatch, failing):
     assert manager.state_age_seconds < 5
     clock.ahead_seconds = 3600
     manager.require_state()  # nothing has failed yet
     manager.refresh()
-    monkeypatch.setattr(manager._reader, "read", refuse)
+    monkeypatch.setattr(manager._reader, "read", failing)
     clock.ahead_seconds += 59
     manager.refresh()
     manager.require_state()

@@ -129,6 +129,9 @@ def building(task_state=None, host="h1", **columns):
     return row(host, vm_state="building", task_state=task_state, **columns)
 
 
+RESIZING = row(instance_type_id=6, task_state="resize_prep")
+
+
 @pytest.mark.parametrize(
     ("terms", "instance", "end"),
     [
@@ -154,7 +157,10 @@ def building(task_state=None, host="h1", **columns):
         pytest.param(BUILD, row(None, 1.0, vm_state="error"), End.FAILED, id="failed before"),
         pytest.param(MOVE, row("h0", 998.0, vm_state="error"), End.FAILED, id="just failed there"),
         pytest.param(MOVE, row("h0", 997.9, vm_state="error"), None, id="had failed there before"),
-        pytest.param(MOVE, row("h0", 1001.0, vm_state="active"), None, id="no failure"),
+        pytest.param(MOVE, row("h0", 1001.0, task_state="resize_prep"), None, id="on its way"),
+        pytest.param(MOVE, row("h0", 1001.0), End.REVERTED, id="came back, or never went"),
+        pytest.param(MOVE, row("h0", 997.9), None, id="not yet on its way"),
+        pytest.param(RESIZE, row(instance_type_id=6), End.REVERTED, id="has its flavor back"),
     ],
 )
 def test_what_the_row_of_the_instance_says(terms, instance, end):
@@ -169,7 +175,7 @@ def test_what_the_row_of_the_instance_says(terms, instance, end):
         pytest.param(MOVE, row(instance_type_id=6), 1012.1, End.REPORTED, id="flavor elsewhere"),
         pytest.param(RESIZE, row(), 1012.0, None, id="resized in place, older report"),
         pytest.param(RESIZE, row(), 1012.1, End.REPORTED, id="resized in place"),
-        pytest.param(RESIZE, row(instance_type_id=6), 9999.0, None, id="not resized yet"),
+        pytest.param(RESIZE, RESIZING, 9999.0, None, id="not resized yet"),
     ],
 )
 @pytest.mark.parametrize("is_updated", [True, False], ids=["", "counted from its creation"])

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import numa, objects, pci
+from scheduler import errors, numa, objects, pci
 from scheduler.numa import GuestCell, GuestTopology, HostCell, HostTopology, Pages
 from scheduler.pci import Pools
 
@@ -54,7 +54,8 @@ def guests(draw):
     cells = []
     for number in range(draw(st.integers(1, 2))):
         cpus = set(range(number * 4, number * 4 + draw(st.integers(1, 4))))
-        pinned = {"dedicated": cpus, "mixed": set(sorted(cpus)[:1])}.get(policy or "", set())
+        some = set(sorted(cpus)[: draw(st.integers(0, len(cpus)))])
+        pinned = {"dedicated": cpus, "mixed": some}.get(policy or "", set())
         cells.append(
             GuestCell(
                 id=number,
@@ -63,10 +64,10 @@ def guests(draw):
                 memory_mb=draw(st.sampled_from([256, 1024, 1025])),
                 pagesize=draw(st.sampled_from([None, -1, -2, -3, 4, 2048])),
                 policy=policy,
-                thread_policy=threads if pinned else None,
+                thread_policy=threads if policy in ("dedicated", "mixed") else None,
             )
         )
-    isolate = draw(st.sampled_from([None, "isolate"])) if policy == "dedicated" else None
+    isolate = draw(st.sampled_from([None, "isolate"])) if policy in ("dedicated", "mixed") else None
     return GuestTopology(tuple(cells), isolate)
 
 
@@ -148,3 +149,27 @@ def test_guests_travel_as_objects(guest, host, semantics):
 def test_what_fits_is_what_a_fit_is_found_for(host, guest, limits, requests, pools, semantics):
     wanted = asking(guest, semantics, limits, requests)
     assert wanted.fits(host, pools) is (wanted.fit(host, pools) is not None)
+
+
+@settings(max_examples=400, deadline=None)
+@given(hosts(), guests(), RATIOS, BOTH)
+def test_what_fits_is_consumed_cell_by_cell_until_it_no_longer_fits(host, guest, limits, semantics):
+    wanted = asking(guest, semantics, limits)
+    for _ in range(20):
+        fitted, placement = wanted.fit(host), wanted.place(host)
+        if fitted is None:
+            assert placement.host == host
+            return
+        if isinstance(placement.error, errors.HostPagesUnknown):
+            return
+        assert placement.error is None, placement.error
+        mine = {cell.id: cell for cell in fitted.cells}
+        for before, after in zip(host.cells, placement.host.cells, strict=True):
+            taken = mine.get(before.id)
+            if taken is None:
+                assert after == before
+                continue
+            assert taken.pinned_to | taken.reserved <= after.pinned - before.pinned
+            assert after.memory_usage_mb == before.memory_usage_mb + taken.memory_mb
+            assert after.cpu_usage - before.cpu_usage == semantics.counted_cpus(before, taken)
+        host = placement.host

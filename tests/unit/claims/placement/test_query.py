@@ -142,7 +142,7 @@ def test_extra_specs_that_make_no_sense_are_named(extra_specs, field):
     ],
 )
 def test_pinned_cpus_are_asked_for_both_ways(topology, first, second):
-    spec = a_spec(numa_topology=topology)
+    spec = a_spec({"hw:cpu_policy": "dedicated"}, numa_topology=topology)
     found = queries(spec)
     wanted = [",".join(sorted(["DISK_GB:8", "MEMORY_MB:512", cpus])) for cpus in (first, second)]
     assert [each["resources"] for each in found] == [[text] for text in wanted]
@@ -150,6 +150,20 @@ def test_pinned_cpus_are_asked_for_both_ways(topology, first, second):
     traits = ["!HW_CPU_HYPERTHREADING"] if isolated else None
     assert [each.get("required") for each in found] == [traits, None]
     assert len(queries(spec, workarounds={"disable_fallback_pcpu_query": True})) == 1
+
+
+def test_mixed_cpus_are_asked_for_by_cell_and_one_way():
+    topology = pinned("mixed")
+    shared = objects.InstanceNUMACell(id=1, cpuset={2}, pcpuset=set(), memory=1, cpu_policy="mixed")
+    topology.cells = [*topology.cells, shared]
+    specs = {"hw:cpu_policy": "mixed"}
+    found = query(a_spec(specs, flavor={"vcpus": 3}, numa_topology=topology))
+    assert found["resources"] == ["DISK_GB:8,MEMORY_MB:512,PCPU:2,VCPU:1"]
+
+
+def test_what_the_flavor_itself_wants_is_asked_for_one_way():
+    found = query(a_spec({"resources:PCPU": "2"}, numa_topology=pinned()))
+    assert found["resources"] == ["DISK_GB:8,MEMORY_MB:512,PCPU:2"]
 
 
 def manager(*hosts):
