@@ -1,11 +1,13 @@
 """RPC servers: who answers what on which topic (reference page rpc, sections 7 and 8)."""
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import oslo_messaging
+from oslo_log import log as logging
 from oslo_messaging.rpc.server import RPCServer
 from oslo_messaging.transport import RPCTransport
 
@@ -16,6 +18,8 @@ from scheduler.rpc.dispatcher import Dispatcher
 from scheduler.rpc.fastpath import install as fastpath
 from scheduler.rpc.in_flight import CallMonitor, InFlightRequests
 from scheduler.rpc.messages import MessageLimits
+
+LOG = logging.getLogger(__name__)
 
 FAST, LIBRARY = "fast", "library"
 """The ways that a request can take from the bus."""
@@ -76,8 +80,12 @@ class Server(RPCServer):
         super()._on_incoming(incoming)
 
     def _process_incoming(self, incoming: Any) -> None:
+        """Nobody looks at what comes of it: an error around the dispatcher is told here."""
         try:
             super()._process_incoming(incoming)
+        except Exception:
+            LOG.exception("A request could not be handed to the dispatcher, or not be answered")
+            incoming[0].reply(failure=sys.exc_info())
         finally:
             self._room.release()
 

@@ -15,6 +15,7 @@ from scheduler.rpc.context import RequestContext, RequestContextSerializer
 from scheduler.rpc.dispatcher import BaseAPI, Dispatcher, SchedulerEndpoint
 from scheduler.rpc.in_flight import CallMonitor, InFlightRequests
 from scheduler.rpc.messages import REFUSED, MessageLimits
+from scheduler.rpc.server import Server
 from tests.builders import a_request
 from tests.unit.rpc.fakes import RecordingDriver
 from tests.unit.test_manager import a_manager
@@ -176,3 +177,12 @@ def test_context_of_the_message_is_current_in_the_method() -> None:
     ((given, current),) = seen
     assert given is current
     assert given.request_id == CONTEXT.request_id
+
+
+def test_an_error_around_the_dispatcher_reaches_the_caller_and_the_log(transport, caplog):
+    server, incoming, replies = Server(transport, "scheduler", "here", []), Incoming({}), []
+    incoming.message = None  # the library itself stumbles
+    incoming.reply = lambda failure: replies.append(failure[0])
+    server._process_incoming([incoming])
+    assert replies == [AttributeError]
+    assert "A request could not be handed to the dispatcher" in caplog.text
