@@ -15,17 +15,20 @@ GROUP = cfg.OptGroup(
     help="Filters, weighers and the choice among the best hosts.",
 )
 
-# Later releases of Nova leave out what Placement does for them; it need not be there here.
-DEFAULT_FILTERS = [
-    "RetryFilter",
-    "AvailabilityZoneFilter",
-    "RamFilter",
-    "DiskFilter",
+# Today's Nova leaves to Placement what Newton's first four filters do.
+PLACEMENT_FILTERS = [
     "ComputeFilter",
     "ComputeCapabilitiesFilter",
     "ImagePropertiesFilter",
     "ServerGroupAntiAffinityFilter",
     "ServerGroupAffinityFilter",
+]
+DEFAULT_FILTERS = [
+    "RetryFilter",
+    "AvailabilityZoneFilter",
+    "RamFilter",
+    "DiskFilter",
+    *PLACEMENT_FILTERS,
 ]
 
 BARE_METAL_FILTERS = [
@@ -76,7 +79,8 @@ SELECTION = [
         deprecated_opts=_formerly("scheduler_default_filters"),
         help="Class names of the filters that run, in this order. A name that is not among "
         "available_filters may be an entry point of the namespace `nova.scheduler.filters`; any "
-        "other stops the start.",
+        "other stops the start. With `[scheduler] claims = placement` the default is that of "
+        "today's Nova, without the first four.",
     ),
     cfg.BoolOpt(
         "use_baremetal_filters",
@@ -336,3 +340,18 @@ def parse_ratios(items: Iterable[str], option: str) -> list[tuple[str, float]]:
     if bad:
         LOG.warning("Ignoring the invalid elements of the option %s: %s", option, ", ".join(bad))
     return pairs
+
+
+def set_default_chain(conf: cfg.ConfigOpts) -> None:
+    """Let the default of ``enabled_filters`` follow ``[scheduler] claims``."""
+    if conf.scheduler.claims == "placement":
+        conf.set_default("enabled_filters", PLACEMENT_FILTERS, group=GROUP)
+
+
+def tell_default_chain(conf: cfg.ConfigOpts) -> None:
+    """Log the filters, and whose they are, where the operator names none."""
+    location = conf.get_location("enabled_filters", GROUP.name)
+    defaults = {cfg.Locations.opt_default: "Newton's", cfg.Locations.set_default: "today's Nova's"}
+    if location is not None and location.location in defaults:
+        chain = ", ".join(conf[GROUP.name].enabled_filters)
+        LOG.info("Filters, by default %s: %s", defaults[location.location], chain)

@@ -18,7 +18,7 @@ from oslo_reports import opts as report_options
 import scheduler
 from scheduler import concurrency, errors, exit_codes
 from scheduler import conf as project_options
-from scheduler.conf import check, claims, default, ignored, names
+from scheduler.conf import check, claims, default, filter_scheduler, ignored, names
 
 LOG = logging.getLogger(__name__)
 
@@ -180,6 +180,7 @@ def _read(conf: cfg.ConfigOpts, source: Source, description: str | None = None) 
             description=description,
         )
         claims.register_login(conf)
+        filter_scheduler.set_default_chain(conf)
     except UnicodeDecodeError as error:
         place = _undecodable(named_files(source))
         raise errors.ConfigurationError(option=place, reason=str(error)) from error

@@ -16,7 +16,7 @@ from scheduler.builds.direct import DirectBuilds
 from scheduler.builds.rows import SERVICE, InstanceRows
 from scheduler.builds.tasks import OlderTasks
 from scheduler.claims import loading
-from scheduler.conf import rereading, startup
+from scheduler.conf import filter_scheduler, rereading, startup
 from scheduler.daemon import preflight
 from scheduler.daemon.health import IDLE_LOOK_SECONDS, WorkerHealth, look_when_idle
 from scheduler.daemon.monitoring import Monitoring
@@ -274,6 +274,7 @@ def main(argv: Sequence[str]) -> int:
     """Run the scheduler until it is told to stop; returns the status to exit with."""
     set_defaults()
     conf = startup.parse(argv, BINARY, description=DESCRIPTION)
+    filter_scheduler.tell_default_chain(conf)
     LOG.info("Requests run side by side by means of %s", concurrency.current())
     if conf.scheduler.nova_compat_imports:
         nova_compat.install(conf)

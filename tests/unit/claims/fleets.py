@@ -186,17 +186,25 @@ class Worker:
         self.driver.pause = lambda _seconds: None
         self.manager.refresh()
 
-    def select(self, request_id: str, ram_mb: int, *names: str, **how: Any) -> list[list[Any]]:
+    def select(
+        self,
+        request_id: str,
+        ram_mb: int,
+        *names: str,
+        ignore_hosts: list[str] | None = None,
+        **how: Any,
+    ) -> list[list[Any]]:
         """Ask for hosts."""
-        spec = a_request(flavor={"memory_mb": ram_mb, "root_gb": 0})
+        spec = a_request(flavor={"memory_mb": ram_mb, "root_gb": 0}, ignore_hosts=ignore_hosts)
         answer: list[list[Any]] = self.driver.select_destinations(
             Context(request_id), spec, list(names), **how
         )
         return answer
 
-    def hosts(self, request_id: str, ram_mb: int, *names: str) -> list[str]:
+    def hosts(self, request_id: str, ram_mb: int, *names: str, **how: Any) -> list[str]:
         """The hosts chosen."""
-        return [first.service_host for first, *_rest in self.select(request_id, ram_mb, *names)]
+        answer = self.select(request_id, ram_mb, *names, **how)
+        return [first.service_host for first, *_rest in answer]
 
     def is_written(self, pick: Any) -> bool:
         """Whether *pick*, a reservation, is in the database."""

@@ -156,6 +156,19 @@ def test_service_down_time_exceeds_the_report_interval(
     assert parse("--config-file", write(tmp_path, text)).service_down_time == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "first", "count"),
+    [
+        ("", "RetryFilter", 9),
+        ("[scheduler]\nclaims = placement\n", "ComputeFilter", 5),
+        ("[scheduler]\nclaims = placement\n[filter_scheduler]\nenabled_filters = A\n", "A", 1),
+    ],
+)
+def test_the_default_chain_follows_the_claims(tmp_path, home, text, first, count) -> None:
+    chain = parse("--config-file", write(tmp_path, text)).filter_scheduler.enabled_filters
+    assert (chain[0], len(chain)) == (first, count)
+
+
 def test_one_configuration_parsed_twice_takes_the_second_files(tmp_path, home) -> None:
     conf = cfg.ConfigOpts()
     file = write(tmp_path, "[scheduler]\nworkers = 2\n")
