@@ -113,7 +113,7 @@ class Base(command.Command):
                 with database.read():
                     found[cell.name or cell.uuid] = database
             except (errors.ConfigurationError, *FAILURES) as error:
-                is_ours = isinstance(error, errors.NovaException)
+                is_ours = isinstance(error, errors.NovaException)  # and *database* may be missing
                 self.tell(f"warning: {error if is_ours else database.unusable(error)}")
         urls = [(each.url.host, each.url.database) for each in found.values()]
         if urls[0] in urls[1:]:
@@ -146,8 +146,7 @@ class Base(command.Command):
             return super().run(parsed_args) or self.status
         except (errors.NovaException, *FAILURES) as error:
             LOG.debug("The command failed.", exc_info=True)
-            is_ours = isinstance(error, errors.NovaException)
-            self.tell(f"error: {error if is_ours else self.database.unusable(error)}")
+            self.tell(f"error: {self.database.unusable(error)}")
             return exit_codes.FAILURE
 
     def tell(self, text: str) -> None:

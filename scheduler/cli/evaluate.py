@@ -12,7 +12,7 @@ from rich.table import Table
 from scheduler import exit_codes
 from scheduler.cli import command
 from scheduler.cli.command import argument
-from scheduler.evaluation.cases import ALL, OF_LABEL, STANDARD_INPUT, CaseSource
+from scheduler.evaluation.cases import ALL, OF_LABEL, STANDARD_INPUT, read_cases
 from scheduler.evaluation.outcome import Evaluation, Outcome
 
 _COLUMNS = ("cases", "agree", "listed", "differ")
@@ -53,7 +53,7 @@ class Evaluate(command.Base):
         """Decide, and write or compare; the exit status."""
         evaluation, console = Evaluation(parsed_args.semantics), Console(stderr=True)
         cases = progress.track(
-            CaseSource(parsed_args.files or [STANDARD_INPUT]),
+            read_cases(parsed_args.files or [STANDARD_INPUT]),
             "Evaluating",
             console=console,
             transient=True,

@@ -22,6 +22,7 @@ LOG = logging.getLogger(__name__)
 COLUMNS = ("Check", "Result", "Details")
 BROKER_SECONDS = 10
 NAMES_SHOWN = 10
+UNUSABLE = (queues.DIFFERENT, queues.FORBIDDEN)
 USAGE_COLUMNS = ("free_ram_mb", "free_disk_gb")
 
 SUCCESS = Result(Code.SUCCESS)
@@ -82,17 +83,19 @@ class Check(command.List):
         if transport.is_in_process(self.conf):
             return Result(Code.WARNING, "the message bus is the one inside each process")
         brokers, declared = nodes.from_conf(self.conf), queues.declared(self.conf)
-        lost, different = [], None
+        lost, different = [], list[str]()
         for node in brokers:
             try:
                 with nodes.connect(node, BROKER_SECONDS) as connection:
-                    different = different or _different(
-                        [queues.look_at(connection, each) for each in declared]
-                    )
+                    sights = [queues.look_at(connection, each) for each in declared]
+                    wrong = [each for each in sights if each.state in UNUSABLE]
+                    different = different or [
+                        f"{each.kind} {each.name}: {each.detail}" for each in wrong
+                    ]
             except nodes.Failure as failure:
                 lost.append(f"{node.name}: {failure.state}: {failure}")
         if different or len(lost) == len(brokers):
-            return Result(Code.FAILURE, different or _shown(lost))
+            return Result(Code.FAILURE, _shown(different or lost))
         return _warning("", lost)
 
     def check_parts(self) -> Result:
@@ -141,21 +144,12 @@ def _done(check: Callable[[], Result], database: Database) -> Result:
     """Run *check*; what it cannot get past is a failure."""
     try:
         return check()
-    except errors.NovaException as error:
-        return Result(Code.FAILURE, str(error))
-    except FAILURES as error:
+    except (errors.NovaException, *FAILURES) as error:
         return Result(Code.FAILURE, str(database.unusable(error)))
 
 
 def _warning(text: str, names: Sequence[str]) -> Result:
     return Result(Code.WARNING, f"{text}{_shown(sorted(names))}") if names else SUCCESS
-
-
-def _different(sights: Sequence[queues.Sight]) -> str | None:
-    for sight in sights:
-        if sight.state in (queues.DIFFERENT, queues.FORBIDDEN):
-            return f"{sight.kind} {sight.name}: {sight.detail}"
-    return None
 
 
 def _name(node: objects.ComputeNode) -> str:

@@ -221,16 +221,10 @@ def _undecodable(paths: Sequence[str]) -> str:
     return "configuration"
 
 
-def _one_line(error: Exception) -> str:
-    text = check.BAD_VALUE.sub(
-        r"Invalid configuration: \g<option> (\g<place>): \g<reason>", str(error)
-    )
-    return " ".join(text.split())
-
-
 def fail(prog: str, reason: Exception | str) -> NoReturn:
     """End the program because of its configuration: one line on stderr, CONFIGURATION as status."""
-    text = reason if isinstance(reason, str) else _one_line(reason)
+    plainly = r"Invalid configuration: \g<option> (\g<place>): \g<reason>"
+    text = " ".join(check.BAD_VALUE.sub(plainly, str(reason)).split())
     sys.stderr.write(f"{prog}: error: {text}\n")
     raise SystemExit(exit_codes.CONFIGURATION)
 

@@ -181,9 +181,7 @@ def _claims(conf: cfg.ConfigOpts, databases: Databases, driver: Any) -> Iterator
     try:
         loading.settle(conf, databases.main, driver)
         loading.check_ready(conf, databases.main)
-    except errors.NovaException as error:
-        yield problem_of(Kind.DATABASE, error)
-    except FAILURES as error:
+    except (errors.NovaException, *FAILURES) as error:
         yield problem_of(Kind.DATABASE, databases.main.unusable(error))
 
 

@@ -111,12 +111,8 @@ class Monitoring:
             lambda samples: readings.read_consumer(samples, health.consumer()),
         ]
         self.hub.start()
-        snapshots = Snapshots(self._folder)
-        metrics = _Metrics(self.workers, self.hub, snapshots, self._readings, workers)
-        metrics.start(ending)
+        self._serve_metrics(Snapshots(self._folder), workers, ending)
         for path, handler in {
-            "/metrics": metrics.answer,
-            _TELL: metrics.tell_now,
             "/healthz": lambda _request: self._checks_of_all("/worker/healthz", workers),
             "/readyz": lambda _request: self._checks_of_all("/worker/readyz", workers),
             "/worker/healthz": lambda _request: _response(health.liveness()),
@@ -127,6 +123,40 @@ class Monitoring:
         public = Server(self._listening, self.routes, "http", self._names)
         public.start()
         ending.callback(public.stop)
+
+    def _serve_metrics(
+        self, snapshots: Snapshots, count: int, ending: contextlib.ExitStack
+    ) -> None:
+        """Tell regularly what this worker has counted, and show what all *count* workers have."""
+        telling = threading.Lock()
+
+        def tell() -> None:
+            with telling:
+                samples = Samples()
+                for read in list(self._readings):
+                    read(samples)
+                snapshots.write(samples)
+
+        def tell_now(_request: Request) -> Response:
+            self.hub.call(tell)
+            return Response.of_text("told")
+
+        def answer(request: Request) -> Response:
+            self.workers.ask(_TELL)
+            samples, alive = snapshots.together()
+            samples.set(catalogue.WORKERS, count, "configured")
+            samples.set(catalogue.WORKERS, len(alive), "alive")
+            body, content_type = render(samples, request.headers.get("accept", ""))
+            return Response(body, content_type)
+
+        snapshots.retire()
+        tell()
+        task = RepeatingTask("metrics", tell, TELL_SECONDS)
+        task.start(TELL_SECONDS)
+        ending.callback(tell)  # a last time
+        ending.callback(task.stop)
+        self.routes.add("/metrics", answer)
+        self.routes.add(_TELL, tell_now)
 
     def watch_manager(self, manager: Any, conf: cfg.ConfigOpts) -> None:
         """Count what *manager* decides, and what reading the hosts costs."""
@@ -180,55 +210,6 @@ class Monitoring:
             self._listening.close()
         if self._folder is not None:
             shutil.rmtree(self._folder)
-
-
-class _Metrics:
-    """The metrics: what this worker tells the others, and what all *count* workers have told."""
-
-    def __init__(
-        self,
-        workers: Workers,
-        hub: HubCalls,
-        snapshots: Snapshots,
-        several: list[Reading],
-        count: int,
-    ) -> None:
-        self._hub = hub
-        self._workers = workers
-        self._snapshots = snapshots
-        self._readings = several
-        self._count = count
-        self._telling = threading.Lock()
-
-    def start(self, ending: contextlib.ExitStack) -> None:
-        """Tell regularly, and a last time at the *ending*."""
-        self._snapshots.retire()
-        self._tell()
-        task = RepeatingTask("metrics", self._tell, TELL_SECONDS)
-        task.start(TELL_SECONDS)
-        ending.callback(self._tell)
-        ending.callback(task.stop)
-
-    def _tell(self) -> None:
-        with self._telling:
-            samples = Samples()
-            for read in list(self._readings):
-                read(samples)
-            self._snapshots.write(samples)
-
-    def tell_now(self, _request: Request) -> Response:
-        """Have this worker tell what it has counted."""
-        self._hub.call(self._tell)
-        return Response.of_text("told")
-
-    def answer(self, request: Request) -> Response:
-        """The metrics of all workers."""
-        self._workers.ask(_TELL)
-        samples, alive = self._snapshots.together()
-        samples.set(catalogue.WORKERS, self._count, "configured")
-        samples.set(catalogue.WORKERS, len(alive), "alive")
-        body, content_type = render(samples, request.headers.get("accept", ""))
-        return Response(body, content_type)
 
 
 def _response(checks: list[Check]) -> Response:

@@ -32,9 +32,9 @@ LOG = logging.getLogger(__name__)
 RETRY_SECONDS = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CellHealth:
-    """Health of one cell, for metrics and for operators.
+    """Health of one cell, for metrics and for operators; it changes with the reads.
 
     *failures* counts, since the start, the reads that failed or took too long; *read_at* is when
     the hosts were last read (naive UTC), *error* why they are left out.
@@ -42,11 +42,10 @@ class CellHealth:
 
     uuid: str
     name: str | None
-    is_disabled: bool
-    is_left_out: bool
-    failures: int
-    read_at: datetime.datetime | None
-    error: str | None
+    is_left_out: bool = False
+    failures: int = 0
+    read_at: datetime.datetime | None = None
+    error: str | None = None
 
 
 class Member:
@@ -55,32 +54,23 @@ class Member:
     def __init__(self, reader: FleetReader, cell: Cell | None, name: str | None = None) -> None:
         self.reader = reader
         self.cell = cell
-        self._name = name
+        self.health = CellHealth(cell.uuid if cell else "", name)
         self._must_be_full = False
-        self._is_out = False
         self._answers_again = False
         self._is_being_tried = False
         #: A reader is for one thread at a time.
         self._reading = threading.Lock()
         self._closed = threading.Event()
-        self._failures = 0
-        self._read_at: datetime.datetime | None = None
-        self._error: str | None = None
 
     @property
     def is_asked(self) -> bool:
         """True unless the cell is left out and does not answer again yet."""
-        return not self._is_out or self._answers_again
-
-    def health(self, cell: Cell) -> CellHealth:
-        """Health of *cell*, which is this one's, now."""
-        reads = (self._failures, self._read_at, self._error)
-        return CellHealth(cell.uuid, self._name, cell.disabled, self._is_out, *reads)
+        return not self.health.is_left_out or self._answers_again
 
     def become(self, cell: Cell, name: str | None) -> None:
         """Take over changes of the cell's mapping."""
         self.cell = self.reader.cell = cell
-        self._name = name
+        self.health.name = name
 
     def read(
         self, now: datetime.datetime, *, full: bool, image_properties: bool
@@ -89,7 +79,7 @@ class Member:
         with self._reading:
             full = full or self._must_be_full
             changes = self.reader.read(now, full=full, image_properties=image_properties)
-            self._must_be_full, self._read_at = False, now
+            self._must_be_full, self.health.read_at = False, now
             return changes
 
     def forget(self) -> None:
@@ -98,17 +88,18 @@ class Member:
 
     def answered(self) -> None:
         """Count the cell in again, if it was left out."""
-        if self._is_out:
+        if self.health.is_left_out:
             LOG.info("Cell %s (%s) answers again; its hosts are back.", *self._names)
-        self._is_out, self._answers_again, self._error = False, False, None
+        self.health.is_left_out, self.health.error = False, None
+        self._answers_again = False
 
     def failed(self, error: Exception) -> None:
         """Note *error*, a TimeoutError if there was no answer in time."""
-        self._failures += 1
+        self.health.failures += 1
         if isinstance(error, TimeoutError):
-            self._error = "no answer in time"
+            self.health.error = "no answer in time"
         else:
-            self._error = str(self.reader.database.unusable(error).kwargs["reason"])
+            self.health.error = str(self.reader.database.unusable(error).kwargs["reason"])
 
     def leave_out(self, attempt: Future[Any], error: Exception) -> None:
         """Leave the cell out after *attempt*, which failed with *error* or is not done in time.
@@ -116,11 +107,12 @@ class Member:
         It is tried again in the background, beginning when the attempt has ended.
         """
         self.failed(error)
-        if not self._is_out and isinstance(error, TimeoutError):
+        health, text = self.health, "Failed to get computes for cell %s (%s): %s"
+        if not health.is_left_out and isinstance(error, TimeoutError):
             LOG.warning("Timeout getting computes for cell %s (%s)", *self._names)
-        elif not self._is_out:
-            LOG.warning("Failed to get computes for cell %s (%s): %s", *self._names, self._error)
-        self._is_out, self._answers_again, self._must_be_full = True, False, True
+        elif not health.is_left_out:
+            LOG.warning(text, *self._names, health.error)
+        health.is_left_out, self._answers_again, self._must_be_full = True, False, True
         if not self._is_being_tried:
             self._is_being_tried = True
             threading.Thread(target=self._try_again, args=(attempt,), daemon=True).start()
@@ -145,8 +137,8 @@ class Member:
         self._closed.set()
 
     @property
-    def _names(self) -> tuple[str | None, str | None]:
-        return self.cell.uuid if self.cell else None, self._name
+    def _names(self) -> tuple[str, str | None]:
+        return self.health.uuid, self.health.name
 
 
 class CellsReader:
@@ -213,7 +205,7 @@ class CellsReader:
 
     def cell_health(self) -> Sequence[CellHealth]:
         """Health of each cell; empty for an undivided fleet."""
-        return [each.health(each.cell) for each in self._members.values() if each.cell]
+        return [each.health for each in self._members.values() if each.cell]
 
     # --- the cells -----------------------------------------------------------------------
 

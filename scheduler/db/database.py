@@ -133,8 +133,10 @@ class Database:
         """``sqlite``, ``mysql`` or ``postgresql``."""
         return self.url.get_backend_name()
 
-    def unusable(self, error: Exception) -> errors.ConfigurationError:
+    def unusable(self, error: Exception) -> errors.NovaException:
         """The error for the operator after *error*: one line without SQL and secrets."""
+        if isinstance(error, errors.NovaException):
+            return error
         original = getattr(error, "inner_exception", None) or error
         original = getattr(original, "orig", None) or original
         lines = str(original).strip().splitlines() or [type(original).__name__]

@@ -124,9 +124,7 @@ def _examine(
                 connection.execute(sa.select(tables.metadata.tables[table]).where(sa.false()))
             kind = NOVA if layout.is_nova else OURS
             version = migration.revision(connection, layout.version_table)
-    except errors.NovaException as error:
-        return Finding(place, url, failure=error)
-    except FAILURES as error:
+    except (errors.NovaException, *FAILURES) as error:
         return Finding(place, url, failure=database.unusable(error))
     return Finding(place, url, kind, version, tuple(layout.missing(of_interest)))
 

@@ -68,43 +68,36 @@ def behaviours_of(case: Case, wanted: str = ALL) -> tuple[Behaviour, ...]:
     return tuple(each for each in OF_LABEL[label] if wanted in (ALL, each.name))
 
 
-class CaseSource:
-    """The cases of several files, in order.  Iterate once."""
-
-    def __init__(self, paths: Sequence[str]) -> None:
-        self.paths = paths
-        self._fleets: dict[str, Mapping[str, Any]] = {}
-
-    def __iter__(self) -> Iterator[Case]:
-        """Raises BadCase naming file and line of what is not a case."""
-        for path in self.paths:
-            try:
-                yield from self._cases(path)
-            except (OSError, EOFError, UnicodeDecodeError) as error:
-                raise errors.BadCase(place=path, reason=str(error)) from error
-
-    def _cases(self, path: str) -> Iterator[Case]:
-        with _opened(path) as raw, _text(raw) as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip() and (case := self._case(line, f"{path}, line {number}")):
-                    yield case
-
-    def _case(self, line: str, place: str) -> Case | None:
+def read_cases(paths: Sequence[str]) -> Iterator[Case]:
+    """The cases of several files, in order; BadCase names file and line of what is none."""
+    fleets: dict[str, Mapping[str, Any]] = {}
+    for path in paths:
         try:
-            content = json.loads(line)
-        except ValueError as error:
-            raise errors.BadCase(place=place, reason=f"not JSON: {error}") from error
-        if not isinstance(content, dict):
-            raise errors.BadCase(place=place, reason="not an object")
-        if "fleet_id" in content:
-            self._fleets[content["fleet_id"]] = content["fleet"]
-            return None
-        fleet = content.get("fleet") or self._fleets.get(content.get("fleet_ref", ""))
-        missing = [name for name in ("name", "semantics", "now") if name not in content]
-        if missing or fleet is None:
-            lacks = ", ".join([*missing, *(["a fleet"] if fleet is None else [])])
-            raise errors.BadCase(place=place, reason=f"not a case, it has no {lacks}")
-        return Case(content["name"], content, fleet)
+            with _opened(path) as raw, _text(raw) as lines:
+                for number, line in enumerate(lines, start=1):
+                    if line.strip() and (case := _case(line, f"{path}, line {number}", fleets)):
+                        yield case
+        except (OSError, EOFError, UnicodeDecodeError) as error:
+            raise errors.BadCase(place=path, reason=str(error)) from error
+
+
+def _case(line: str, place: str, fleets: dict[str, Mapping[str, Any]]) -> Case | None:
+    """The case in a *line*; None for a fleet of several cases, which is added to *fleets*."""
+    try:
+        content = json.loads(line)
+    except ValueError as error:
+        raise errors.BadCase(place=place, reason=f"not JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise errors.BadCase(place=place, reason="not an object")
+    if "fleet_id" in content:
+        fleets[content["fleet_id"]] = content["fleet"]
+        return None
+    fleet = content.get("fleet") or fleets.get(content.get("fleet_ref", ""))
+    missing = [name for name in ("name", "semantics", "now") if name not in content]
+    if missing or fleet is None:
+        lacks = ", ".join([*missing, *(["a fleet"] if fleet is None else [])])
+        raise errors.BadCase(place=place, reason=f"not a case, it has no {lacks}")
+    return Case(content["name"], content, fleet)
 
 
 def _opened(path: str) -> contextlib.AbstractContextManager[IO[bytes]]:

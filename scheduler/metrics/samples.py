@@ -44,8 +44,8 @@ FRESH_SECONDS: Final = 10.0
 _BOUNDS: Final = [floatToGoString(bound) for bound in (*SECONDS_BUCKETS, float("inf"))]
 
 
-@dataclass(slots=True)
-class Samples:
+@dataclass(slots=True, eq=False)  # the library keeps it as a key
+class Samples(Collector):
     """Values by metric name and labels; ``read_at`` is when the worker has read the hosts last.
 
     The value of a histogram is a list: the count of each bucket, and the sum of what it counts.
@@ -104,6 +104,14 @@ class Samples:
         values = {(name, tuple(labels)): value for name, labels, value in plain["values"]}
         return cls(values, float("-inf") if plain["read_at"] is None else plain["read_at"])
 
+    def collect(self) -> Iterable[Family]:
+        """Every metric that has values, in the catalogue's order; called by the library."""
+        values = sorted(self.values.items(), key=lambda item: item[0])
+        for metric in CATALOGUE:
+            own = [(labels, value) for (name, labels), value in values if name == metric.name]
+            if own:
+                yield _family(metric, own)
+
 
 def _added(known: list[float], value: list[float]) -> list[float]:
     return list(map(operator.add, known, value))
@@ -121,24 +129,9 @@ _COMBINED: Final[Mapping[Kind, Callable[[Any, Any], Any]]] = {
 def render(samples: Samples, accept: str) -> tuple[bytes, str]:
     """*samples* in the format that the header *accept* asks for, and its content type."""
     registry = CollectorRegistry()
-    registry.register(_Collector(samples))
+    registry.register(samples)
     encode, content_type = choose_encoder(accept)
     return encode(registry), content_type
-
-
-class _Collector(Collector):
-    """Hands the library samples that were made elsewhere."""
-
-    def __init__(self, samples: Samples) -> None:
-        self._samples = samples
-
-    def collect(self) -> Iterable[Family]:
-        """Every metric that has values, in the catalogue's order."""
-        values = sorted(self._samples.values.items(), key=lambda item: item[0])
-        for metric in CATALOGUE:
-            own = [(labels, value) for (name, labels), value in values if name == metric.name]
-            if own:
-                yield _family(metric, own)
 
 
 def _family(metric: Metric, values: Iterable[tuple[tuple[str, ...], Any]]) -> Family:

@@ -10,7 +10,7 @@ import pathlib
 import pytest
 
 from scheduler.evaluation import outcome as listed
-from scheduler.evaluation.cases import CaseSource
+from scheduler.evaluation.cases import read_cases
 from scheduler.evaluation.outcome import Evaluation
 
 FOLDER = pathlib.Path(__file__).parents[1] / "data" / "vectors"
@@ -21,7 +21,7 @@ EVERY = int(os.environ.get("VECTORS_EVERY", "12"))
 @pytest.mark.parametrize("suite", SUITES)
 def test_every_case_is_decided_as_recorded(suite):
     evaluation = Evaluation()
-    source = CaseSource([str(FOLDER / f"{suite}.jsonl.gz")])
+    source = read_cases([str(FOLDER / f"{suite}.jsonl.gz")])
     cases = itertools.islice(source, 0, None, EVERY)
     outcomes = [outcome for case in cases for outcome in evaluation.outcomes(case)]
     different = {each.name: each.differences for each in outcomes if each.differences}

@@ -24,7 +24,7 @@ def too_old() -> None:
 
 
 def a_cell(*, is_left_out: bool) -> CellHealth:
-    return CellHealth("u1", "east", False, is_left_out, 0, None, None)
+    return CellHealth("u1", "east", is_left_out)
 
 
 def health(

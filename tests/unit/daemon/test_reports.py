@@ -43,7 +43,7 @@ class Hosts:
         return NOW
 
     def cell_health(self) -> list[CellHealth]:
-        return [CellHealth("u1", "east", False, True, 2, None, "no answer in time")]
+        return [CellHealth("u1", "east", True, 2, None, "no answer in time")]
 
 
 @pytest.fixture(autouse=True)

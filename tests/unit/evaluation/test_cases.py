@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler import errors
-from scheduler.evaluation.cases import CURRENT, NEWTON, Case, CaseSource, behaviours_of
+from scheduler.evaluation.cases import CURRENT, NEWTON, Case, behaviours_of, read_cases
 from tests.unit.evaluation.builders import a_case, a_fleet
 
 FLEET = {"compute_nodes": [], "services": [], "aggregates": [], "instances": []}
@@ -23,10 +23,10 @@ def test_a_file_and_standard_input(tmp_path, monkeypatch, wrap):
     path = tmp_path / "cases"
     path.write_bytes(wrap(CONTENT))
     cases = [Case("some/d1", LINES[1], FLEET), Case("some/d1", LINES[2], FLEET)]
-    assert list(CaseSource([str(path)])) == cases
+    assert list(read_cases([str(path)])) == cases
     raw = io.BufferedReader(io.BytesIO(wrap(CONTENT)))
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=raw))
-    assert list(CaseSource(["-"])) == cases
+    assert list(read_cases(["-"])) == cases
 
 
 def test_the_suite_is_part_of_the_name_if_nothing_else_says_it():
@@ -50,14 +50,14 @@ def test_what_is_not_a_case_is_named(tmp_path, content, part):
     path = tmp_path / "cases"
     path.write_bytes(content)
     with pytest.raises(errors.BadCase) as caught:
-        list(CaseSource([str(path)]))
+        list(read_cases([str(path)]))
     assert str(path) in str(caught.value)
     assert part in str(caught.value)
 
 
 def test_a_file_that_is_not_there():
     with pytest.raises(errors.BadCase, match="/nowhere"):
-        list(CaseSource(["/nowhere"]))
+        list(read_cases(["/nowhere"]))
 
 
 @pytest.mark.parametrize(

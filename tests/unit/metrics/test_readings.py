@@ -57,8 +57,8 @@ def test_a_host_manager_of_others_may_know_nothing() -> None:
 def test_cells() -> None:
     read_at = datetime.datetime(2026, 11, 22, 3, 0)
     cells = [
-        CellHealth("u1", "one", False, False, 0, read_at, None),
-        CellHealth("u2", None, False, True, 3, None, "away"),
+        CellHealth("u1", "one", read_at=read_at),
+        CellHealth("u2", None, True, 3, None, "away"),
     ]
     samples = Samples()
     manager = a_manager(cell_health=lambda: cells, state_age_seconds=1.5, read_at=9.0)

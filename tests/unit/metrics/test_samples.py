@@ -62,7 +62,8 @@ def test_of_the_dead_only_what_they_counted_is_left() -> None:
 @pytest.mark.parametrize("read_at", [float("-inf"), 7.5])
 def test_plain_and_back(read_at: float) -> None:
     samples = everything(read_at)
-    assert Samples.from_plain(json.loads(json.dumps(samples.to_plain()))) == samples
+    found = Samples.from_plain(json.loads(json.dumps(samples.to_plain())))
+    assert (found.values, found.read_at) == (samples.values, read_at)
 
 
 @pytest.mark.parametrize("accept", ["", "text/plain", OPENMETRICS, "text/html"])
