@@ -28,19 +28,20 @@ class Connections(requests.adapters.HTTPAdapter):
             text = "no connection was free for %.3g s: [placement] max_connections = %d"
             raise requests.ConnectionError(text % (more["timeout"], self._most))
         try:
-            with self._lock:
-                was_timed, self._is_timed = self._is_timed, True
-                if args[0].method in ("PUT", "POST"):
-                    self.init_poolmanager(1, self._most)
-            if not was_timed:
-                timer = threading.Timer(KEPT_SECONDS, self._renew)
-                timer.daemon = True
-                timer.start()
+            if args[0].method in ("PUT", "POST"):
+                self.init_poolmanager(1, self._most)
             response = super().send(*args, **more)
             # All of it, as the connection is in use until then, and kept by what is raw.
             _content, response.raw = response.content, None
             return response
         finally:
+            # Not before the call: the connection might be kept after its timer has run out.
+            with self._lock:
+                was_timed, self._is_timed = self._is_timed, True
+            if not was_timed:
+                timer = threading.Timer(KEPT_SECONDS, self._renew)
+                timer.daemon = True
+                timer.start()
             self._free.release()
 
     def _renew(self) -> None:

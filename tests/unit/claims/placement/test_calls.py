@@ -22,7 +22,7 @@ from scheduler.claims.placement.client import (
     Requester,
     Unavailable,
 )
-from scheduler.claims.placement.connections import Connections
+from scheduler.claims.placement.connections import KEPT_SECONDS, Connections
 from scheduler.drivers import Parts, load
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
@@ -258,14 +258,27 @@ class Lasting(QuietHandler):
         self.server.owner.closed.append(self.client_address[1])
 
 
+class SlowToConnect(Connections):
+    def get_connection_with_tls_context(self, *args, **more):
+        time.sleep(3 * KEPT_SECONDS)
+        return super().get_connection_with_tls_context(*args, **more)
+
+
 @contextlib.contextmanager
-def lasting_connections(most):
+def lasting_connections(most, adapter=Connections):
     with LoopbackServer(Lasting) as server, requests.Session() as http:
         server.ports, server.closed, server.may_answer = [], [], threading.Event()
         url = f"http://127.0.0.1:{server.port}"
-        http.mount("http://", Connections(most))
+        http.mount("http://", adapter(most))
         yield server, lambda timeout=30: http.get(url, timeout=timeout).status_code
         server.may_answer.set()
+
+
+def test_a_connection_is_closed_however_long_its_call_took_to_begin():
+    with lasting_connections(2, SlowToConnect) as (server, call):
+        server.may_answer.set()
+        assert call() == 204
+        wait_until(lambda: server.closed, 10, "the connection is closed")
 
 
 def test_a_connection_is_closed_after_a_second():
