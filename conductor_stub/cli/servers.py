@@ -95,7 +95,7 @@ LONG_COLUMNS = (*COLUMNS, "Node", "Attempts", "Image", "Project", "User", "Prope
 _SERVER = argument("server", metavar="SERVER", help="name or id")
 
 
-class LongText(columns.FormattableColumn[str]):
+class LongText(columns.FormattableColumn):
     """Text of many lines, a traceback for one: people get its last line and how to see the rest."""
 
     def human_readable(self) -> str:

@@ -193,7 +193,7 @@ api_action = functools.partial(action, is_of_api=True)
 api_reader = functools.partial(api_action, writes=False)
 
 
-class Usage(columns.FormattableColumn[Any]):
+class Usage(columns.FormattableColumn):
     """``(used, total)``: ``3/16`` for people, two numbers for programs."""
 
     def human_readable(self) -> str:
@@ -203,7 +203,7 @@ class Usage(columns.FormattableColumn[Any]):
         return dict(zip(("used", "total"), self._value, strict=True))
 
 
-class Names(columns.FormattableColumn[Any]):
+class Names(columns.FormattableColumn):
     """A list of names, which people see one after the other."""
 
     def human_readable(self) -> str:
@@ -214,7 +214,7 @@ class Names(columns.FormattableColumn[Any]):
         return list(self._value)
 
 
-class Properties(columns.FormattableColumn[Any]):
+class Properties(columns.FormattableColumn):
     """Keys and values."""
 
     def human_readable(self) -> str:
@@ -222,7 +222,7 @@ class Properties(columns.FormattableColumn[Any]):
         return ", ".join(f"{key}='{value}'" for key, value in sorted(self._value.items()))
 
 
-class Shortened(columns.FormattableColumn[Any]):
+class Shortened(columns.FormattableColumn):
     """A value that may be a long text or list: people see how it begins."""
 
     LENGTH = 60

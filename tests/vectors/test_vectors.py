@@ -15,7 +15,7 @@ from scheduler.evaluation.outcome import Evaluation
 
 FOLDER = pathlib.Path(__file__).parents[1] / "data" / "vectors"
 SUITES = sorted(path.name.partition(".")[0] for path in FOLDER.glob("*.jsonl.gz"))
-EVERY = int(os.environ.get("VECTORS_EVERY", "12"))
+EVERY = int(os.environ.get("VECTORS_EVERY", "18"))
 
 
 @pytest.mark.parametrize("suite", SUITES)
