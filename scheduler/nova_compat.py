@@ -93,11 +93,7 @@ def compute_rpcapi(conf: cfg.ConfigOpts) -> Mapping[str, Any]:
 
 
 def driver(conf: cfg.ConfigOpts) -> Mapping[str, Any]:
-    """``scheduler.driver``: the base class, and functions of Havana's drivers on rows.
-
-    They connect when they are first called, after the workers have been forked (reference page
-    scheduling, 13.1).
-    """
+    """``scheduler.driver``, whose functions connect when first called (page scheduling, 13.1)."""
 
     @functools.cache
     def database() -> Database:

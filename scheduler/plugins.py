@@ -11,10 +11,7 @@ from scheduler import errors
 
 
 def import_path(path: str) -> Any:
-    """The attribute that *path* (``package.module.Name``) leads to.
-
-    Raises ImportError when module or attribute is missing, ValueError when there is no dot.
-    """
+    """The attribute at *path* (``package.module.Name``); ImportError, ValueError without a dot."""
     module_name, _, name = path.rpartition(".")
     if not module_name:
         raise ValueError(f"{path!r} is not a dotted path")

@@ -177,10 +177,7 @@ class Show(Base, show.ShowOne):
 def action(
     base: type[Base], *arguments: Argument, **settings: Any
 ) -> Callable[[Callable[..., Any]], type[Base]]:
-    """Make a function a command of the kind *base*: its docstring is the help.
-
-    The command itself is its first argument; *settings* are attributes of the command.
-    """
+    """Make a function a command of the kind *base* with *settings*: its docstring is the help."""
 
     def command_of(act: Callable[..., Any]) -> type[Base]:
         given = {"__doc__": act.__doc__, "__module__": act.__module__, "act": act}

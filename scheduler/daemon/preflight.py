@@ -25,10 +25,7 @@ SEARCHED_FOLDERS: Final = ("~/.nova", "~", "/etc/nova", "/etc")
 def check(
     conf: cfg.ConfigOpts, build: Callable[[cfg.ConfigOpts, Databases], Any] | None = None
 ) -> None:
-    """Raise the error of the first check that finds a problem, or what *build* raises.
-
-    Nothing that was opened stays open.  The database must answer; the broker need not yet.
-    """
+    """Raise the first problem's error; the database must answer, the broker need not yet."""
     for each in checks.AT_START:
         _raise_first(each(conf))
     _warn_of_in_process_bus(conf)

@@ -1,8 +1,4 @@
-"""Reading the configuration again while the program runs.
-
-Everything is parsed, checked and built before anything is changed; a configuration that cannot be
-used leaves all as it was (docs/configuration.md).
-"""
+"""Reading the configuration again: all is checked and built before anything is changed."""
 
 import contextlib
 import enum

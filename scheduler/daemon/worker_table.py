@@ -105,10 +105,7 @@ class WorkerTable:
         self._memory[self._started_at] = 1
 
     def worker_failed(self) -> None:
-        """Note that this worker cannot start; tell the master to end if none ever could.
-
-        It is told once: a second SIGTERM would end it without waiting for the others.
-        """
+        """Note a failed start; end the master, by one SIGTERM only, if no worker ever started."""
         if self._memory[self._started_at]:
             return
         fcntl.lockf(self._file, fcntl.LOCK_EX, 1, self.workers)

@@ -102,10 +102,7 @@ class Member:
             self.health.error = str(self.reader.database.unusable(error).kwargs["reason"])
 
     def leave_out(self, attempt: Future[Any], error: Exception) -> None:
-        """Leave the cell out after *attempt*, which failed with *error* or is not done in time.
-
-        It is tried again in the background, beginning when the attempt has ended.
-        """
+        """Leave the cell out after a failed or late *attempt*; after its end, try it again."""
         self.failed(error)
         health, text = self.health, "Failed to get computes for cell %s (%s): %s"
         if not health.is_left_out and isinstance(error, TimeoutError):
@@ -162,10 +159,7 @@ class CellsReader:
         return is_more
 
     def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
-        """See the host manager's protocol.  A full read finds new and changed cells, too.
-
-        Raises oslo.db's errors when no cell answers.
-        """
+        """See the host manager's protocol; raises oslo.db's errors when no cell answers."""
         if full or not self._members:
             self._update_members()
         how = {"full": full, "image_properties": self._weighs_images}

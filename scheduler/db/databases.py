@@ -49,11 +49,7 @@ class Databases:
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, *, is_patient: bool = False) -> Databases:
-        """The databases that are configured; nothing connects yet.
-
-        Those that are *is_patient* wait for a silent server for ever.
-        Raises ConfigurationError when a URL cannot be used.
-        """
+        """The configured databases; nothing connects yet.  Raises ConfigurationError."""
         main = Database.from_conf(conf, is_patient=is_patient)
         settings = configured_settings(conf, database_conf.API_GROUP)
         api = None

@@ -22,11 +22,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 def create(connection: Connection, flavor: objects.Flavor) -> objects.Flavor:
-    """Insert *flavor* with its extra specs and projects; return it as it is stored.
-
-    Without a ``flavorid`` it gets a new uuid.  Raises AlreadyExists for a name or flavorid that
-    is taken.
-    """
+    """Insert *flavor*, with a uuid unless it has a ``flavorid``; AlreadyExists for one taken."""
     values = {**DEFAULTS, "flavorid": str(uuid.uuid4()), **rows.to_columns(flavor, flavors)}
     with rows.unique("flavor", f"{values['name']} (id {values['flavorid']})"):
         flavor_id = rows.insert(connection, flavors, **values)

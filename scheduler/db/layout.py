@@ -81,10 +81,7 @@ class Layout:
         return [sa.literal_column(f"{table.name}.deleted", sa.Integer) == 0]
 
     def fitted(self, statement: Statement, dialect_name: str) -> Statement:
-        """*statement* with NULL for each column that is absent.
-
-        Before release 16 a compute node may have no host: then it is that of its service.
-        """
+        """*statement* with NULL for absent columns; before release 16 services name hosts."""
         if not self.absent:
             return statement
         found: Any = statement

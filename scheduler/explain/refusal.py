@@ -1,8 +1,4 @@
-"""The reasons for removing hosts: the numbers of those that came closest, per reason.
-
-A refusal is examined at once, and its closest hosts in detail.  For a decision that succeeded the
-closest host per reason is found when somebody asks.
-"""
+"""The reasons for removing hosts, and the hosts that came closest."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -93,11 +93,7 @@ def _name_of(spelt: str, argument: str) -> Name:
 def chain_of(
     conf: Any, option: str, known: Iterable[str], enable: Sequence[str], disable: Sequence[str]
 ) -> dict[Name, Any]:
-    """The list of filters, [filter_scheduler] *option*, with some more or less.
-
-    Those that are enabled come last, in the order given.  Raises InvalidRequest for a filter that
-    is not among the *known* or not enabled.
-    """
+    """The filters without *disable*, then *enable*; InvalidRequest for names not among them."""
     chain = list(conf.filter_scheduler[option])
     for each in disable:
         if each not in chain:

@@ -1,8 +1,4 @@
-"""The same request decided twice on copies of a worker's state: as it is, and with changes.
-
-Nothing is kept, claimed, notified or counted: the copies are thrown away, and filters and
-weighers are made anew, so that those at work learn nothing of it.
-"""
+"""A request decided twice on copies that are thrown away: as things are, and with changes."""
 
 import dataclasses
 import functools

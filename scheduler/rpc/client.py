@@ -92,10 +92,7 @@ def worker_name(host: str, number: int) -> str:
 
 
 class WorkerClient:
-    """Calls to single workers.
-
-    A broker that cannot be reached is tried *retry* times more; None is for ever.
-    """
+    """Calls to single workers; an absent broker is tried *retry* times more; None: for ever."""
 
     def __init__(
         self, transport: RPCTransport, conf: cfg.ConfigOpts, retry: int | None = None

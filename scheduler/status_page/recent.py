@@ -23,10 +23,7 @@ _KINDS = _REFUSED, _HOSTS_OF_REFUSED, _HOSTS = "refused_requests", "hosts_of_ref
 
 
 class RecentDecisions:
-    """Counts every decision of the last hour by outcome, and what removed hosts.
-
-    *clock* gives seconds since the epoch.
-    """
+    """Counts of the last hour: decisions by outcome, what removed hosts; *clock*: epoch seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock

@@ -89,10 +89,7 @@ class Routes:
         self._handlers: dict[str, Handler] = {"/": self._index}
 
     def add(self, path: str, handler: Handler) -> None:
-        """Let *handler* answer *path*; one that ends in ``/``, also everything below it.
-
-        The longest path that fits answers.
-        """
+        """Let *handler* answer *path*, and below one with a final ``/``; the longest counts."""
         self._handlers[path] = handler
 
     def answer(self, method: str, target: str, headers: Mapping[str, str]) -> Response:
