@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from scheduler.engine.evaluation import Evaluation
 from scheduler.engine.record import TOP_HOSTS
 
 #: Blocks of hosts whose maxima are compared to find the best few; 64 was the fastest of 16 to 256
@@ -28,17 +29,20 @@ FirstOf = Callable[[np.ndarray], int]
 class Choice:
     """An order of hosts by total weight; the first that may be chosen is ``chosen_row``.
 
-    ``totals[row]`` is the weight of a row, ``-inf`` where it is no candidate.  Equal rows stay in
-    the order of the choice *before*, if there was one and the semantics keep it, else in that of
-    *rows*.
+    ``totals[row]`` is the weight of a row that is a candidate.  Equal rows stay in the order of the
+    choice *before*, if there was one and the semantics keep it, else in that of *rows*.
     """
 
     def __init__(
-        self, rows: np.ndarray, totals: np.ndarray, claimable: Claimable, before: FirstOf | None
+        self,
+        evaluation: Evaluation,
+        claimable: Claimable,
+        before: FirstOf | None,
     ) -> None:
-        """*rows*: the candidates, in the table's order unless a filter gave them another."""
-        self.rows = rows
-        self.totals = totals
+        self._evaluation = evaluation
+        #: The candidates, in the table's order unless a filter gave them another.
+        self.rows = evaluation.hosts.rows
+        self.totals = evaluation.totals_of_rows()
         self.chosen_row: int | None = None
         #: True when weight alone decided.
         self.is_forced = True
@@ -97,10 +101,11 @@ class Choice:
 
     def _head(self, rows: np.ndarray) -> np.ndarray:
         """At least the best sixteen of *rows* in order, all equal to the last of them included."""
-        totals = self.totals[rows]
+        totals = self._evaluation.totals if rows is self.rows else self.totals[rows]
         blocks = len(totals) // _BLOCK
         if blocks > TOP_HOSTS:
-            maxima = totals[: blocks * _BLOCK].reshape(blocks, _BLOCK).max(axis=1)
+            # Blocks of every so manieth: half the time of those of neighbours.
+            maxima = totals[: blocks * _BLOCK].reshape(_BLOCK, blocks).max(axis=0)
             # So many blocks have a maximum as high: so many hosts are at least as good.
             least = np.partition(maxima, blocks - TOP_HOSTS)[blocks - TOP_HOSTS]
             places = np.flatnonzero(totals >= least)
@@ -137,7 +142,7 @@ class Choice:
 
     def _shuffle(self, rng: random.Random) -> None:
         """Put all candidates in order, claimable or not; those equal to the best are drawn."""
-        everything = Choice(self.rows, self.totals, lambda rows: rows == rows, self._before)
+        everything = Choice(self._evaluation, lambda rows: rows == rows, self._before)
         order = np.array(list(everything.best(self.rows)), dtype=np.int64)
         totals = self.totals[order]
         best = order[totals == totals[:1]].tolist()

@@ -208,9 +208,8 @@ class _Decision:
                 self.record.verdicts = Verdicts.from_evaluation(evaluation, policy.chain.filters)
         add_weights(policy, evaluation, request)
         before = self._before if policy.semantics.keeps_ranking else None
-        totals = evaluation.totals_of_rows()
         claimable = self._claimable if self._room else self.reservations.claimable
-        self._choice = choice = Choice(evaluation.hosts.rows, totals, claimable, before)
+        self._choice = choice = Choice(evaluation, claimable, before)
         self._before = choice.first_of
         row = choice.choose(
             self._draws,

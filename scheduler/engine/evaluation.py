@@ -244,8 +244,7 @@ def weighted(
 
 def share(raw: Any, low: float, high: float, multiplier: Any) -> Any:
     """The weighing formula, for one number or for an array, between the bounds."""
-    found = raw - low
-    found /= high - low
+    found = (raw - low if low else raw) / (high - low)
     if isinstance(multiplier, np.ndarray) or multiplier != 1.0:
         found *= multiplier
     return found
@@ -356,7 +355,9 @@ class Evaluation:
         return found
 
     def totals_of_rows(self) -> np.ndarray:
-        """The totals by row of the host table, -inf for hosts that do not pass."""
+        """The totals by row of the host table; what it says of hosts that do not pass is void."""
+        if isinstance(self.hosts.at, slice):
+            return self.totals
         found = np.full(len(self.of_row), -np.inf)
         found[self.hosts.at] = self.totals
         return found

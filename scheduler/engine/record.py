@@ -81,7 +81,7 @@ class Verdicts:
     #: Small integers: PASSES, NOT_ASKED, or the place in ``reasons`` of what removed the host, +1.
     of_row: np.ndarray
     reasons: list[Verdict]
-    #: Total weight of those that pass; -inf for all others.
+    #: Total weight of those that pass; void for all others.
     totals: np.ndarray
     #: The filters of the chain.
     filters: Sequence[BaseHostFilter]

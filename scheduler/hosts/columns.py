@@ -175,12 +175,23 @@ def _key(content: Any) -> Hashable:
     return hashlib.blake2b(content.encode(*_ENCODING), digest_size=_DIGEST_BYTES).digest()
 
 
+def constant(value: Any, count: int, dtype: Any) -> np.ndarray:
+    """A read-only array of *count* times *value*, which takes no memory for each."""
+    # As np.broadcast_to makes it, in a tenth of its 10 µs; some weighers need one each time.
+    found = np.ndarray((count,), dtype, np.array(value, dtype=dtype), 0, (0,))
+    found.flags.writeable = False
+    return found
+
+
 class Memo:
     """The answers to one question about contents, by number."""
 
     def __init__(self, dtype: Any) -> None:
         self.known = np.zeros(0, dtype=np.bool_)
         self.values = np.zeros(0, dtype=dtype)
+        #: True when all numbers are known, and when they have the same answer besides: both save
+        #: 10 µs per look at 10,000 hosts.
+        self._is_complete = self._is_uniform = False
 
     def grow(self, size: int) -> None:
         """Make room for numbers below *size*."""
@@ -188,17 +199,28 @@ class Memo:
         if more > 0:
             self.known = np.append(self.known, np.zeros(more, dtype=np.bool_))
             self.values = np.append(self.values, np.zeros(more, dtype=self.values.dtype))
+            self._is_complete = False
+
+    def forget(self, number: int) -> None:
+        """Another content has this *number* now."""
+        if number < len(self.known):
+            self.known[number] = self._is_complete = False
 
     def of_numbers(
         self, numbers: np.ndarray, answer: Callable[[list[int]], Mapping[int, Any]]
     ) -> np.ndarray:
         """The answer about each of *numbers*; *answer* is asked for those that are missing."""
-        known = self.known[numbers]
-        if not known.all():
-            for number, value in answer(np.unique(numbers[~known]).tolist()).items():
-                self.values[number] = value
-                self.known[number] = True
-        found: np.ndarray = self.values[numbers]
+        if not self._is_complete:
+            known = self.known[numbers]
+            if not known.all():
+                for number, value in answer(np.unique(numbers[~known]).tolist()).items():
+                    self.values[number] = value
+                    self.known[number] = True
+            self._is_complete = bool(self.known.all())
+            self._is_uniform = bool((self.values == self.values[:1]).all())
+        if self._is_complete and self._is_uniform and len(numbers):
+            return constant(self.values[0], len(numbers), self.values.dtype)
+        found: np.ndarray = self.values.take(numbers)
         return found
 
 
@@ -258,7 +280,7 @@ class DocumentPool:
             return len(self._entries)
         number = self._free.pop()
         for memo in self._memos.values():
-            memo.known[number : number + 1] = False  # it may be shorter
+            memo.forget(number)
         return number
 
     def release(self, number: int) -> None:

@@ -111,7 +111,8 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
 
     def _call(self, serving: Callable[..., Any], incoming: Any) -> Any:
         context, brought = incoming.ctxt, incoming.message.get("args", {})
-        self.monitor.watch(incoming)
+        if waits := incoming.client_timeout:
+            self.monitor.watch(incoming)
         try:
             arguments = {name: self._read(context, name, brought[name]) for name in brought}
             return self.serializer.serialize_entity(context, serving(context, **arguments))
@@ -119,7 +120,8 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
             _require_fit(serving, brought)
             raise
         finally:
-            self.monitor.forget(incoming)
+            if waits:
+                self.monitor.forget(incoming)
 
     def _read(self, context: Any, name: str, value: Any) -> Any:
         try:
