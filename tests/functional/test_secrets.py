@@ -25,26 +25,12 @@ SELECT = "derived-newton-select_destinations-v4.3-simple.request"
 RUN = "derived-havana-run_instance-v2.9.cast"
 
 #: By where each is planted.  All look alike, so that one left out here cannot hide another.
-SECRETS = {
-    name: f"pl4nted{number:02}{name.replace('_', '')}"
-    for number, name in enumerate(
-        (
-            "transport_url",
-            "notification_url",
-            "database",
-            "api_database",
-            "placement",
-            "keystone",
-            "service_user",
-            "attestation",
-            "auth_token",
-            "admin_password",
-            "injected_files",
-            "user_data",
-            "undecodable",
-        )
-    )
-}
+PLACES = (
+    *("transport_url", "notification_url", "database", "api_database", "placement", "keystone"),
+    *("service_user", "attestation", "auth_token", "admin_password", "injected_files"),
+    *("user_data", "undecodable"),
+)
+SECRETS = {name: f"pl4nted{number:02}{name.replace('_', '')}" for number, name in enumerate(PLACES)}
 
 
 def needles() -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scheduler.conf.filter_scheduler import PLACEMENT_FILTERS
 from tests.nova.databases import NovaDatabases, merged
 from tests.nova.driver import NovaDriver
 from tests.servers.rabbitmq import RabbitMQ
@@ -18,18 +19,10 @@ OURS_ALONE = ("AvailabilityZoneFilter", "RamFilter", "CoreFilter", "DiskFilter")
 FILTERS = (
     "ComputeFilter",
     *OURS_ALONE,
-    "ComputeCapabilitiesFilter",
-    "ImagePropertiesFilter",
-    "ServerGroupAntiAffinityFilter",
-    "ServerGroupAffinityFilter",
-    "SameHostFilter",
-    "DifferentHostFilter",
-    "AggregateInstanceExtraSpecsFilter",
-    "AggregateMultiTenancyIsolation",
-    "JsonFilter",
-    "NumInstancesFilter",
-    "NUMATopologyFilter",
-    "PciPassthroughFilter",
+    *PLACEMENT_FILTERS[1:],
+    *("SameHostFilter", "DifferentHostFilter", "AggregateInstanceExtraSpecsFilter"),
+    *("AggregateMultiTenancyIsolation", "JsonFilter", "NumInstancesFilter"),
+    *("NUMATopologyFilter", "PciPassthroughFilter"),
 )
 ALIAS = {"vendor_id": "8086", "product_id": "1520", "device_type": "type-PCI", "name": "nic"}
 #: Both sides decide by these.

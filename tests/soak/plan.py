@@ -3,25 +3,15 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from scheduler.conf.filter_scheduler import DEFAULT_FILTERS
 from tests.world.results import option
 
 BUS, ENGINE = "bus", "engine"
 #: Chains and weighers that look at everything there is.
 FILTERS: Final = (
-    "AvailabilityZoneFilter",
-    "RamFilter",
-    "DiskFilter",
-    "CoreFilter",
-    "ComputeFilter",
-    "ComputeCapabilitiesFilter",
-    "ImagePropertiesFilter",
-    "ServerGroupAntiAffinityFilter",
-    "ServerGroupAffinityFilter",
-    "AggregateInstanceExtraSpecsFilter",
-    "JsonFilter",
-    "DifferentHostFilter",
-    "NUMATopologyFilter",
-    "PciPassthroughFilter",
+    *DEFAULT_FILTERS,
+    *("CoreFilter", "AggregateInstanceExtraSpecsFilter", "JsonFilter", "DifferentHostFilter"),
+    *("NUMATopologyFilter", "PciPassthroughFilter"),
 )
 EXPIRY_SECONDS: Final = 120
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler import errors, objects
+from scheduler.conf.filter_scheduler import PLACEMENT_FILTERS
 from scheduler.manager import SchedulerManager
 from tests.builders import a_conf, a_request
 from tests.unit.drivers.scheduling import a_driver
@@ -13,19 +14,9 @@ from tests.unit.explain.asking import printed, told
 
 UUID = "00000000-0000-4000-a000-000000000001"
 FILTERS = [
-    "AvailabilityZoneFilter",
-    "RamFilter",
-    "CoreFilter",
-    "DiskFilter",
-    "ComputeFilter",
-    "IoOpsFilter",
-    "ImagePropertiesFilter",
-    "AggregateInstanceExtraSpecsFilter",
-    "ComputeCapabilitiesFilter",
-    "ServerGroupAntiAffinityFilter",
-    "ServerGroupAffinityFilter",
-    "NUMATopologyFilter",
-    "PciPassthroughFilter",
+    *("AvailabilityZoneFilter", "RamFilter", "CoreFilter", "DiskFilter", "ComputeFilter"),
+    *("IoOpsFilter", "AggregateInstanceExtraSpecsFilter", *PLACEMENT_FILTERS[1:]),
+    *("NUMATopologyFilter", "PciPassthroughFilter"),
 ]
 LONG_AGO = "2026-11-20T20:00:00Z"
 
