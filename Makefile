@@ -70,6 +70,11 @@ fuzz: $(VENV)/ready-fuzz servers  ## Try out a million inputs that go wrong; pri
 test-nova: $(VENV)/ready-test servers  ## Run the tests with a real Nova, which is installed first
 	@$(RUN)/python -m tests.nightly nova $(NIGHTLY_ARGS)
 
+# MODULES: some of those in tests/nova_functional/modules.txt.  Goes on where it was stopped.
+.PHONY: test-nova-functional
+test-nova-functional: $(VENV)/ready-test  ## Run Nova's functional tests with its scheduler and with ours
+	@$(RUN)/python -m tests.nova_functional --page $(MODULES)
+
 # A short sample of each; those of race and fuzz are among the tests.
 .PHONY: sample
 sample: sample-faults sample-soak sample-nova  ## Run a short sample of faults, soak and test-nova

@@ -197,7 +197,7 @@ def imported_distributions(*folders: str) -> set[str]:
     """The distributions that bring the modules that files below *folders* import."""
     providers = {**ONLY_WITH_EXTRA, **installed()}
     own = {*CODE, "__future__", *sys.stdlib_module_names}
-    here = [path for path in python_files(*folders) if not path.is_relative_to(ELSEWHERE)]
+    here = [path for path in python_files(*folders) if not any(map(path.is_relative_to, ELSEWHERE))]
     modules = {name for path in here for name in imports_of(path)}
     found: set[str] = set()
     for module in modules:

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("scheduler", "conductor_stub")
 CODE = (*PACKAGES, "tests", "benchmarks", "manual")
-ELSEWHERE = ROOT / "tests/nova/inside"
+ELSEWHERE = (ROOT / "tests/nova/inside", ROOT / "tests/nova_functional/inside")
 """What runs in another environment, on the packages that are installed there."""
 
 

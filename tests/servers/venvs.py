@@ -109,5 +109,20 @@ PLACEMENT = Environment(
     ("openstack-placement", "PyMySQL", "waitress", "pyuwsgi==2.0.30.post1"),
 )
 
+#: Nova's functional tests, what they need, and what this project needs beside them.
+NOVA_FUNCTIONAL = Environment(
+    ".venv-nova-functional",
+    "NOVA_FUNCTIONAL_VENV",
+    _constraints("nova-functional"),
+    (
+        *("nova", "openstack-placement", "PyMySQL", "psycopg2-binary", "python-barbicanclient"),
+        *("ddt", "fixtures", "gabbi", "microversion-parse", "oslo.vmware", "oslotest"),
+        *("osprofiler", "requests-mock", "testresources", "testscenarios", "testtools"),
+        *("types-paramiko", "wsgi-intercept"),
+        *("eventlet", "numpy", "oslo.service[threading]", "prometheus-client", "rich"),
+        "psycopg[binary]",
+    ),
+)
+
 if __name__ == "__main__":
     print({"nova": NOVA, "placement": PLACEMENT}[sys.argv[1]].ensure())  # noqa: T201

@@ -1,0 +1,113 @@
+"""Runs functional tests of Nova, with its scheduler or with ours; one line of JSON per test.
+
+    worker.py nova|ours RESULTS TEST...
+
+Runs in an environment with Nova; TEST is the name of a module or of a test.
+"""
+
+import json
+import os
+import re
+import sys
+import time
+import traceback
+import unittest
+import warnings
+from typing import Any, TextIO
+
+_ENVIRONMENT = {
+    "OS_NOVA_DISABLE_EVENTLET_PATCHING": "1",  # with threads databases are files
+    "OS_STDOUT_CAPTURE": "1",
+    "OS_STDERR_CAPTURE": "1",
+    "OS_TEST_TIMEOUT": "240",
+}
+_MOST_TEXT = 60_000
+_LOGGED = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ [A-Z]+ ")
+_TELLING = re.compile(r" (WARNING|ERROR|CRITICAL) | \[scheduler\.")
+
+
+class Results(unittest.TestResult):
+    """Writes a line as soon as a test is over; the first outcome of a test counts."""
+
+    def __init__(self, file: TextIO, counts: Any) -> None:
+        super().__init__()
+        self._file, self._counts = file, counts
+        self._began, self._is_noted = 0.0, False
+
+    def startTest(self, test: Any) -> None:  # noqa: N802
+        super().startTest(test)
+        self._began, self._is_noted = time.time(), False
+
+    def addSuccess(self, test: Any, details: Any = None) -> None:  # noqa: N802
+        self._note(test, "passed")
+
+    def addError(self, test: Any, err: Any = None, details: Any = None) -> None:  # noqa: N802
+        self._note(test, "error", err, details)
+
+    def addFailure(self, test: Any, err: Any = None, details: Any = None) -> None:  # noqa: N802
+        self._note(test, "failed", err, details)
+
+    def addSkip(self, test: Any, reason: Any = None, details: Any = None) -> None:  # noqa: N802
+        self._note(test, "skipped")
+
+    def addExpectedFailure(  # noqa: N802
+        self, test: Any, err: Any = None, details: Any = None
+    ) -> None:
+        self._note(test, "passed")
+
+    def addUnexpectedSuccess(self, test: Any, details: Any = None) -> None:  # noqa: N802
+        self._note(test, "failed")
+
+    def _note(self, test: Any, outcome: str, err: Any = None, details: Any = None) -> None:
+        if self._is_noted:  # a cleanup that fails after the test
+            return
+        self._is_noted = True
+        row = {"test": test.id(), "outcome": outcome, "counts": dict(self._counts)}
+        row |= {"seconds": round(time.time() - self._began, 1), "text": _text(err, details)}
+        self._counts.clear()
+        self._file.write(json.dumps(row) + "\n")
+        self._file.flush()
+
+
+def _text(err: Any, details: Any) -> str:
+    """The failure, and what was logged by our scheduler, or as a warning or worse."""
+    if not details:
+        return "".join(traceback.format_exception(*err)) if err else ""
+    lines: list[str] = []
+    for each in details.values():
+        found = each.as_text().splitlines()
+        lines += [line for line in found if not _LOGGED.match(line) or _TELLING.search(line)]
+    return "\n".join(lines)[-_MOST_TEXT:]
+
+
+def _left(suite: Any, done: set[str]) -> unittest.TestSuite:
+    """The tests of *suite* that are not *done*."""
+    tests = unittest.TestSuite()
+    for each in suite:
+        if isinstance(each, unittest.TestSuite):
+            tests.addTests(_left(each, done))
+        elif each.id() not in done:
+            tests.addTest(each)
+    return tests
+
+
+def main(mode: str, path: str, names: list[str]) -> None:
+    os.environ.update(_ENVIRONMENT)
+    warnings.simplefilter("ignore")
+    __import__("nova.tests.functional")  # settles on threads, before anything else of Nova
+    counts: Any = {}
+    if mode == "ours":
+        service = __import__("service")
+        service.install()
+        counts = service.counts
+    del sys.argv[1:]
+    with open(path, "a+", encoding="utf-8") as file:
+        file.seek(0)
+        done = {json.loads(line)["test"] for line in file}
+        suite = unittest.TestLoader().loadTestsFromNames(names)
+        _left(suite, done).run(Results(file, counts))
+    os._exit(0)  # threads that tests have left may not keep it
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -1,0 +1,40 @@
+"""Which of Nova's functional tests make a run red."""
+
+import json
+
+import pytest
+
+from tests.nova_functional.results import NOVA, OURS, Results, page
+
+
+def write(path, **outcomes):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [
+        {"test": f"nova.tests.functional.{test}", "outcome": outcome, "counts": {}}
+        for test, outcome in outcomes.items()
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.mark.parametrize(
+    ("novas", "ours", "alone", "is_listed", "is_red"),
+    [
+        ("passed", "passed", {}, False, False),
+        ("passed", "failed", {NOVA: "passed", OURS: "error"}, True, True),
+        ("passed", "error", {NOVA: "passed", OURS: "passed"}, True, False),
+        ("passed", "failed", {NOVA: "failed", OURS: "failed"}, True, False),
+        ("failed", "failed", {}, False, False),
+        ("passed", "skipped", {}, False, False),
+    ],
+)
+def test_what_fails_only_here_is_red(tmp_path, novas, ours, alone, is_listed, is_red):
+    found = Results(tmp_path, "r1")
+    write(found.path(NOVA, "m"), t=novas)
+    write(found.path(OURS, "m"), t=ours)
+    for mode, outcome in alone.items():
+        for number in range(3):
+            write(found.path(mode, f"alone/t.{number}"), t=outcome)
+    assert (found.regressions(["m"]) == ["t"]) is is_listed
+    red = [test for test in found.regressions(["m"]) if found.fails_more_often(test)]
+    assert (red == ["t"]) is is_red
+    assert ("**red**" in page(found, ["m"], {}, red, {"revision": "r1"})) is is_red
