@@ -67,13 +67,14 @@ class Workload:
         return replace(self, subjects=subjects, rounds=2, seconds=0.02)
 
     def on(self, hosts: int) -> Workload:
-        """The same on fleets of that size, without subjects and rows for others."""
+        """The same on fleets of that size, which rows name, without what is for others."""
         subjects = {
             name: merged(settings, {"fleet": {"hosts": hosts}})
             for name, settings in self.subjects.items()
             if hosts in settings.get("hosts", [hosts])
         }
-        rows = tuple(row for row in self.rows if not row.hosts or hosts in row.hosts)
+        kept = [row for row in self.rows if not row.hosts or hosts in row.hosts]
+        rows = tuple(replace(row, what=f"{hosts:,} nodes: {row.what}") for row in kept)
         named = replace(self, name=f"{self.name} {hosts}", rows=rows)
         return replace(named, subjects={**self.subjects, **subjects}).only(list(subjects))
 
