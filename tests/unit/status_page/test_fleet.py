@@ -20,7 +20,7 @@ class NoReader:
     left_out = ()
 
     def cell_health(self):
-        return [CellHealth(uuid, None, False, True, 1, None, "gone") for uuid in self.left_out]
+        return [CellHealth(uuid, None, True, 1, None, "gone") for uuid in self.left_out]
 
 
 class Browser:
