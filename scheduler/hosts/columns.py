@@ -189,9 +189,10 @@ class Memo:
     def __init__(self, dtype: Any) -> None:
         self.known = np.zeros(0, dtype=np.bool_)
         self.values = np.zeros(0, dtype=dtype)
-        #: True when all numbers are known, and when they have the same answer besides: both save
-        #: 10 µs per look at 10,000 hosts.
-        self._is_complete = self._is_uniform = False
+        #: True when all numbers are known, and when they have the same answer besides (None: that
+        #: was not looked at yet): both save 10 µs per look at 10,000 hosts.
+        self._is_complete = False
+        self._is_uniform: bool | None = None
 
     def grow(self, size: int) -> None:
         """Make room for numbers below *size*."""
@@ -216,9 +217,10 @@ class Memo:
                 for number, value in answer(np.unique(numbers[~known]).tolist()).items():
                     self.values[number] = value
                     self.known[number] = True
-            self._is_complete = bool(self.known.all())
+            self._is_complete, self._is_uniform = bool(self.known.all()), None
+        elif self._is_uniform is None:  # not where each decision brings another content
             self._is_uniform = bool((self.values == self.values[:1]).all())
-        if self._is_complete and self._is_uniform and len(numbers):
+        if self._is_uniform and len(numbers):
             return constant(self.values[0], len(numbers), self.values.dtype)
         found: np.ndarray = self.values.take(numbers)
         return found
