@@ -180,12 +180,12 @@ class FleetReader:
         self._member_changes = member_changes
         ids: list[set[int]] = [set(), set()]
         if self._is_quiet and not full:
-            answers = self._ask(connection, times, ids)
+            answers = self._ask(connection, times, ids, self._answers)
             if not any(ids) and answers == self._answers and not other_members:
                 self._read_at = now
                 return FleetChanges(False, now, flagged=self._flagged, cell=self.cell)
         with self._session.snapshot():
-            answers = self._ask(connection, times, ids)
+            answers = self._ask(connection, times, ids, {})
             news = {name for name in answers if answers[name] != self._answers.get(name)}
             if other_members:
                 news.add(MEMBERS)
@@ -212,11 +212,15 @@ class FleetReader:
         return FleetPoll(self.database, state, self._changed_rows)
 
     def _ask(
-        self, connection: sa.Connection, times: tuple[int, int], ids: Sequence[set[int]]
+        self,
+        connection: sa.Connection,
+        times: tuple[int, int],
+        ids: Sequence[set[int]],
+        before: Answers,
     ) -> Answers:
         """The answers of a poll; it adds to the *ids* of changed nodes and instances."""
         poll = self._poll = self._poll or self._make_poll(connection)
-        answers, found = poll.run(connection, *times)
+        answers, found = poll.run(connection, *times, before)
         for known, new, changed in zip(ids, found, self._changed_rows, strict=True):
             late = changed.take_late() - new
             self._late += len(late)
