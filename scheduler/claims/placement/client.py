@@ -178,7 +178,10 @@ class PlacementClient:
             before = self.allocations(consumer, requester) if has_read else {}
             kept = before["allocations"] if before.get("allocations") and keeps() else {}
             try:
-                response = self._put(requester, consumer, request, before, kept)
+                body = _claim_of(requester, request, before, kept)
+                response = self._call(
+                    "PUT", f"/allocations/{consumer}", VERSION, requester, json=body
+                )
             except Unavailable as error:
                 if self._is_made(requester, consumer, request, before, kept, error):
                     return before
@@ -237,7 +240,10 @@ class PlacementClient:
             self.pause(pause_before(attempt))
             now = self.allocations(consumer, requester)
             try:
-                response = self._put(requester, consumer, before, now, {})
+                body = _claim_of(requester, before, now, {})
+                response = self._call(
+                    "PUT", f"/allocations/{consumer}", VERSION, requester, json=body
+                )
             except Unavailable as error:
                 problem = str(error)
                 continue
@@ -245,18 +251,6 @@ class PlacementClient:
                 return
             problem = _error_text(response)
         raise Unavailable(problem)
-
-    def _put(
-        self,
-        requester: Requester,
-        consumer: str,
-        request: dict[str, Any],
-        before: Allocations,
-        kept: Any,
-    ) -> Any:
-        """Try to give *consumer* what *request* says and what is *kept*; returns the response."""
-        body = _claim_of(requester, request, before, kept)
-        return self._call("PUT", f"/allocations/{consumer}", VERSION, requester, json=body)
 
     def _read(self, path: str, version: str, requester: Requester) -> dict[str, Any]:
         response = self._call("GET", path, version, requester)

@@ -102,23 +102,19 @@ class Memory:
 
     def _learn(self, providers: Mapping[str, Mapping[str, Any]]) -> None:
         """Take from an answer what its *providers* have; it has whole trees of them."""
+        free, traits = dict[str, Any](), dict[str, Any]()
         others: dict[str, set[str]] = {e["root_provider_uuid"]: set() for e in providers.values()}
         for uuid, each in providers.items():
             if uuid not in others:
                 others[each["root_provider_uuid"]].update(each.get("resources", ()))
         self._others |= {root: frozenset(classes) for root, classes in others.items()}
-        at, alone = self._clock(), [root for root, classes in others.items() if not classes]
-        free = {
-            root: {name: e["capacity"] - e["used"] for name, e in found.items()}
-            for root in alone
-            if (found := providers[root].get("resources")) is not None
-        }
-        self.facts.learn(FREE, at, free)
-        traits = {root: providers[root].get("traits") for root in alone}
-        known = {
-            root: dict.fromkeys(found, 1) for root, found in traits.items() if found is not None
-        }
-        self.facts.learn(TRAIT, at, known)
+        for root in (root for root, classes in others.items() if not classes):
+            told = providers[root]
+            if told.keys() >= {"resources", "traits"}:
+                free[root] = {n: e["capacity"] - e["used"] for n, e in told["resources"].items()}
+                traits[root] = dict.fromkeys(told["traits"], 1)
+        self.facts.learn(FREE, self._clock(), free)
+        self.facts.learn(TRAIT, self._clock(), traits)
 
     def find_causes(
         self, wishes: Sequence[Wish], nodes: Mapping[str, str], causes: dict[str, str]
