@@ -6,9 +6,17 @@ from scheduler import errors
 from scheduler.evaluation.cases import CURRENT, NEWTON
 from scheduler.evaluation.deciding import Configuration
 from scheduler.evaluation.deciding import decide as decide_with
+from scheduler.filters import BaseHostFilter
 from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet, a_request
 
 H1, H2 = (["h1", "h1"], ["h2", "h2"])
+
+
+class BrokenFilter(BaseHostFilter):
+    """A filter of a site, with a fault."""
+
+    def host_passes(self, host_state, spec_obj):
+        return 1 / 0
 
 
 def decide(case, behaviour):
@@ -36,11 +44,18 @@ def test_a_choice_that_is_not_forced_is_left_out(fleet, change):
 
 
 def test_an_error_that_nobody_expected_is_logged_and_ends_only_its_request(either, caplog):
+    ours = [f"{__name__}.BrokenFilter"]
+    change = {"available_filters": ours, "enabled_filters": ["BrokenFilter"]}
+    answer = decide(a_case(a_fleet(4096), filter_scheduler=change), either)
+    assert (answer["crash"], answer["error"]) == (True, "ZeroDivisionError")
+    assert "suite/d1" in caplog.text
+
+
+def test_a_host_that_cannot_be_read_ends_only_its_request(either, caplog):
     fleet = a_fleet(4096)
     fleet["compute_nodes"][0]["free_ram_mb"] = "much"
-    answer = decide(a_case(fleet), either)
-    assert answer["crash"]
-    assert "suite/d1" in caplog.text
+    assert decide(a_case(fleet), either)["error"] == "StateUnavailable"
+    assert "'much'" in caplog.text
 
 
 def test_a_step_may_only_change_something(either):
