@@ -11,11 +11,13 @@ output of each unit is kept beside the notes.
 
 import argparse
 import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -130,7 +132,7 @@ class Night:
             except BaseException:  # told to end: so are the units, which end what they started
                 pool.shutdown(wait=False, cancel_futures=True)
                 for process in list(self._processes):
-                    process.terminate()
+                    _interrupt(process)
                 raise
         if len(self._notes["passed"]) < len(self._part.units):
             return False
@@ -166,13 +168,18 @@ class Night:
         began = time.monotonic()
         with log.open("wb") as output:
             process = subprocess.Popen(
-                command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT
+                command,
+                cwd=ROOT,
+                env=environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
             self._processes.add(process)
             try:
                 status: int | str = process.wait(left)
             except subprocess.TimeoutExpired:
-                process.terminate()
+                _interrupt(process)
                 process.wait()
                 status = "no time is left"
             self._processes.discard(process)
@@ -214,6 +221,12 @@ def written(name: str, page: str, text: str) -> str:
         head = page.rstrip() or f"# {name.capitalize()}, last night"
         page = f"{head}\n\n<!-- begin {name} -->\n<!-- end {name} -->\n"
     return marks.sub(lambda found: f"{found[1]}{text}{found[2]}", page)
+
+
+def _interrupt(process: subprocess.Popen[bytes]) -> None:
+    """End a unit with its group as Ctrl-C does: pytest then ends what its tests started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
 
 
 def _print(text: str) -> None:

@@ -65,7 +65,8 @@ OPTIONS: Final[tuple[tuple[str, cfg.Opt, Callable[[Any], bool], str], ...]] = (
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Register the options on *conf*; its command line must not have been parsed yet."""
-    conf.register_cli_opts(COMMAND_LINE)
+    # The library's own before its release 8 is one of them.
+    conf.register_cli_opts([each for each in COMMAND_LINE if each.dest not in conf])
     conf.register_cli_opts(REMOTE_DEBUG, group="remote_debug")
     for group, option, _counts, _instead in OPTIONS:
         conf.register_opt(option, group=names.section(group))
