@@ -36,11 +36,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--tiny", action="store_true", help="two short rounds at the size of a test; not kept")
     add("--profile", action="store_true", help="print where the time goes; nothing is kept then")
     add("--keep", type=Path, metavar="FILE", help=f"the results to merge into, e.g. {RESULTS.name}")
-    add(
-        "--page",
-        action="store_true",
-        help="write docs/evidence/benchmarks.md anew",
-    )
+    add("--page", action="store_true", help="write docs/evidence/benchmarks.md anew")
     return parser.parse_args(argv)
 
 

@@ -34,7 +34,7 @@ WORKAROUNDS_OPTIONS: list[cfg.Opt] = [
         help="With `[scheduler] claims = placement`: ask for hosts with CPUs for pinning (PCPU) "
         "only. Otherwise hosts that report all their CPUs as VCPU are asked for as well, for "
         "servers with pinned CPUs.",
-    ),
+    )
 ]
 
 NAME = "placement"
@@ -87,7 +87,7 @@ PLACEMENT_OPTIONS: list[cfg.Opt] = [
         help="The most connections of a worker to Placement; further calls wait for one, as long "
         "as for an answer. None is used for longer than a second. Keep the sum of all workers near "
         "the number of processes and threads that serve Placement.",
-    ),
+    )
 ]
 
 

@@ -122,11 +122,7 @@ OPTIONS: list[cfg.Opt] = [
         help="Whether a service that registers for the first time is enabled. When false its "
         "row is created disabled, with a reason that names this option.",
     ),
-    cfg.BoolOpt(
-        "periodic_enable",
-        default=True,
-        help="Whether periodic tasks run at all.",
-    ),
+    cfg.BoolOpt("periodic_enable", default=True, help="Whether periodic tasks run at all."),
     cfg.IntOpt(
         "periodic_fuzzy_delay",
         default=60,
@@ -234,7 +230,7 @@ COMPUTE_OPTIONS: list[cfg.Opt] = [
         help="Where a server has fewer NUMA cells than its host: whether the host's fullest cells "
         "are tried first, instead of its emptiest. Without effect under `[scheduler] semantics = "
         "newton`, which tries them as the host lists them.",
-    ),
+    )
 ]
 
 PCI = cfg.OptGroup("pci", title="PCI devices", help="Devices that are passed through to servers.")
@@ -248,7 +244,7 @@ PCI_OPTIONS: list[cfg.Opt] = [
         "object with `name` and any of `vendor_id`, `product_id`, `device_type` (type-PCI, "
         "type-PF, type-VF, vdpa) and `numa_policy` (required, legacy, preferred, socket). The same "
         "name again is an alternative. Read by `nova-conductor-stub boot`.",
-    ),
+    )
 ]
 
 CONDUCTOR = cfg.OptGroup("conductor", title="Conductor", help="The conductor stub.")
@@ -259,5 +255,5 @@ CONDUCTOR_OPTIONS: list[cfg.Opt] = [
         default=1,
         min=0,
         help="Number of worker processes of the conductor stub. 0: one per CPU.",
-    ),
+    )
 ]

@@ -290,11 +290,7 @@ TRUSTED_COMPUTING_OPTIONS: list[cfg.Opt] = [
         help="File with the certificates of the authorities that may have signed the server's. "
         "Unset: those of the system.",
     ),
-    cfg.StrOpt(
-        "attestation_port",
-        default="8443",
-        help="Port of the attestation server.",
-    ),
+    cfg.StrOpt("attestation_port", default="8443", help="Port of the attestation server."),
     cfg.StrOpt(
         "attestation_api_url",
         default="/OpenAttestationWebServices/V1.0",

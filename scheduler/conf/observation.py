@@ -20,10 +20,7 @@ EXPLAIN_OPTIONS: list[cfg.Opt] = [
         "by `nova-scheduler-manage db sync`, never in a Nova's. Requests do not wait for it.",
     ),
     cfg.IntOpt(
-        "database_kept_days",
-        default=7,
-        min=1,
-        help="How many days records stay in the database.",
+        "database_kept_days", default=7, min=1, help="How many days records stay in the database."
     ),
     cfg.IntOpt(
         "database_kept_records",

@@ -118,10 +118,7 @@ class ServiceHeartbeat:
         self._is_failing = False
         self._is_gone = False
         self._task = RepeatingTask(
-            f"heartbeat of {binary}",
-            self.beat,
-            self._interval_seconds,
-            threads=native("threading"),
+            f"heartbeat of {binary}", self.beat, self._interval_seconds, threads=native("threading")
         )
 
     def register(self) -> None:

@@ -38,12 +38,7 @@ from scheduler.manager import SchedulerManager
 from scheduler.notifications.notifier import Notifications, Notifier
 from scheduler.rpc.client import ComputeClient
 from scheduler.rpc.context import get_admin_context
-from scheduler.rpc.dispatcher import (
-    BaseAPI,
-    HavanaEndpoint,
-    IcehouseEndpoint,
-    SchedulerEndpoint,
-)
+from scheduler.rpc.dispatcher import BaseAPI, HavanaEndpoint, IcehouseEndpoint, SchedulerEndpoint
 from scheduler.rpc.server import Server
 from scheduler.rpc.transport import (
     flush_spans,

@@ -20,14 +20,7 @@ from scheduler.db import aggregates as aggregate_rows
 from scheduler.db import compute_nodes, fleet_rows, rows, tables
 from scheduler.db.database import Database
 from scheduler.db.fleet_beside import HEARTBEAT_SECONDS, LATE_SECONDS, LOOK_BACK, BesideReader
-from scheduler.db.fleet_poll import (
-    SETTLED,
-    Answers,
-    ChangedRows,
-    Dialect,
-    FleetPoll,
-    whole_second,
-)
+from scheduler.db.fleet_poll import SETTLED, Answers, ChangedRows, Dialect, FleetPoll, whole_second
 from scheduler.db.fleet_rows import FLAGS, MEMBERS
 from scheduler.db.sessions import ReadSession
 

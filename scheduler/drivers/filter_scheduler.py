@@ -275,10 +275,7 @@ class FilterScheduler(Scheduler):
     # --- one decision --------------------------------------------------------------------
 
     def decide(
-        self,
-        request: Request,
-        record: DecisionRecord,
-        offered: Offered | None = None,
+        self, request: Request, record: DecisionRecord, offered: Offered | None = None
     ) -> Decided:
         """Decide on the state as it is now, among the hosts *offered*; raises NoValidHost.
 

@@ -34,10 +34,7 @@ class Choice:
     """
 
     def __init__(
-        self,
-        evaluation: Evaluation,
-        claimable: Claimable,
-        before: FirstOf | None,
+        self, evaluation: Evaluation, claimable: Claimable, before: FirstOf | None
     ) -> None:
         self._evaluation = evaluation
         #: The candidates, in the table's order unless a filter gave them another.

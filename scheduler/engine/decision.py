@@ -20,13 +20,7 @@ import numpy as np
 from scheduler import errors
 from scheduler.engine.batch import Batch, NeedsTable
 from scheduler.engine.choice import Choice, FirstOf
-from scheduler.engine.evaluation import (
-    Evaluation,
-    Policy,
-    add_weights,
-    bounds_of,
-    restore_bounds,
-)
+from scheduler.engine.evaluation import Evaluation, Policy, add_weights, bounds_of, restore_bounds
 from scheduler.engine.record import (
     FILTER,
     LATER,

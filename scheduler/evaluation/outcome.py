@@ -20,12 +20,12 @@ GENTLER = (
 _LISTED: Mapping[str, Mapping[str, str]] = {
     "the request is in the old form of server groups, which cannot carry the rule "
     "max_server_per_host that the recorded decision rests on": {
-        "filter_server_group_anti_affinity": "d0139 d0172",
+        "filter_server_group_anti_affinity": "d0139 d0172"
     },
     "a statistic of one host that is not a number, or a document of it that is not of its kind, "
     "counts as none there; it does not fail every request": {
         "host_state_rows": "d0011 d0013 d0014 d0017 d0021 d0026 d0028 d0043 d0047 d0054 d0065 "
-        "d0081 d0083 d0088 d0106 d0111 d0120 d0125 d0129 d0132 d0138 d0147",
+        "d0081 d0083 d0088 d0106 d0111 d0120 d0125 d0129 d0132 d0138 d0147"
     },
     "a host that never filled in its row is judged as one that has nothing; it does not fail every "
     "request": {
@@ -36,7 +36,7 @@ _LISTED: Mapping[str, Mapping[str, str]] = {
     "servers placed earlier by the same request are weighed by their image like all others; Nova "
     "fails on them": {
         "weights_all_2026": "d0009 d0018 d0020 d0028 d0048 d0051 d0067 d0091 d0118 d0136 d0145 "
-        "d0168 d0175 d0182 d0199 d0235 d0239 d0240 d0248",
+        "d0168 d0175 d0182 d0199 d0235 d0239 d0240 d0248"
     },
 }
 

@@ -41,10 +41,7 @@ class NUMATopologyFilter(HostFilter):
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Threads if they are required, cells if some are wanted, and a fit if there are any."""
         if numa.requires_threads(request.flavor, request.image):
-            yield (
-                THREADS,
-                hosts.per_document(TOPOLOGY, self._has_threads, key=(self, "threads")),
-            )
+            yield (THREADS, hosts.per_document(TOPOLOGY, self._has_threads, key=(self, "threads")))
         if (guest := guest_of(request)) is None:
             return
         yield ABSENT, hosts.per_document(TOPOLOGY, bool, key="has cells")

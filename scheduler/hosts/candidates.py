@@ -112,11 +112,7 @@ class Candidates:
         return columns.constant(value, len(self.rows), dtype)
 
     def per_document(
-        self,
-        name: str,
-        read: Callable[[Any], Any],
-        dtype: Any = np.bool_,
-        key: Hashable = None,
+        self, name: str, read: Callable[[Any], Any], dtype: Any = np.bool_, key: Hashable = None
     ) -> np.ndarray:
         """``read(document)`` per candidate, called once per distinct parsed document.
 

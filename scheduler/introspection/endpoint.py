@@ -20,12 +20,7 @@ from scheduler.introspection import state, what_if
 from scheduler.introspection.state import Subject
 from scheduler.manager import SchedulerManager
 from scheduler.rpc import connection
-from scheduler.rpc.client import (
-    INTROSPECTION,
-    INTROSPECTION_VERSION,
-    worker_name,
-    worker_topic,
-)
+from scheduler.rpc.client import INTROSPECTION, INTROSPECTION_VERSION, worker_name, worker_topic
 from scheduler.rpc.server import Server
 
 LOG = logging.getLogger(__name__)

@@ -6,15 +6,7 @@ from typing import Final
 
 from scheduler import errors
 from scheduler.claims.backend import OUTCOMES
-from scheduler.engine.record import (
-    CLAIM,
-    FILTER,
-    LATER,
-    REFRESH,
-    SELECTED,
-    WEIGH,
-    DecisionRecord,
-)
+from scheduler.engine.record import CLAIM, FILTER, LATER, REFRESH, SELECTED, WEIGH, DecisionRecord
 from scheduler.hosts.refresh import ReadCost
 from scheduler.metrics import catalogue
 from scheduler.metrics.catalogue import Kind, Metric

@@ -27,9 +27,7 @@ Shape = list[tuple[AbstractSet[int], int]]
 
 
 def constraints(
-    flavor: objects.Flavor,
-    image: objects.ImageMeta | None,
-    semantics: NumaSemantics = CURRENT,
+    flavor: objects.Flavor, image: objects.ImageMeta | None, semantics: NumaSemantics = CURRENT
 ) -> objects.InstanceNUMATopology | None:
     """The cells that guests of *flavor* and *image* have; None when they ask for nothing.
 

@@ -44,11 +44,7 @@ def as_reported(
 
 
 def by_room(
-    host: HostTopology,
-    guest: GuestTopology,
-    pools: Pools | None,
-    wants_devices: bool,
-    pack: bool,
+    host: HostTopology, guest: GuestTopology, pools: Pools | None, wants_devices: bool, pack: bool
 ) -> tuple[HostCell, ...]:
     """Today, if there is a choice: the emptiest cells first, with *pack* the fullest.
 

@@ -6,12 +6,7 @@ Everything here computes on immutable values (reference page numa_pci, section 7
 
 # ruff: noqa: F401 - names for others to import from here
 
-from scheduler.pci.aliases import (
-    ALIAS_KEY,
-    Alias,
-    parse_aliases,
-    requests_of_flavor,
-)
+from scheduler.pci.aliases import ALIAS_KEY, Alias, parse_aliases, requests_of_flavor
 from scheduler.pci.allocation import (
     CURRENT,
     NEWTON,

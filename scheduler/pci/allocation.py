@@ -163,10 +163,7 @@ class Allocation:
 
 
 def allocate(
-    pools: Pools,
-    requests: Sequence[Request],
-    cells: Cells | None,
-    semantics: PciSemantics,
+    pools: Pools, requests: Sequence[Request], cells: Cells | None, semantics: PciSemantics
 ) -> Allocation:
     """Take the devices of all *requests*, one request after the other.
 

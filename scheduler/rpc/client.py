@@ -126,9 +126,7 @@ class ComputeClient:
 
     def __init__(self, transport: RPCTransport, topic: str) -> None:
         self._client = oslo_messaging.get_rpc_client(
-            transport,
-            oslo_messaging.Target(topic=topic),
-            serializer=RequestContextSerializer(),
+            transport, oslo_messaging.Target(topic=topic), serializer=RequestContextSerializer()
         )
 
     def run_instance(

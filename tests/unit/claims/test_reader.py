@@ -7,13 +7,7 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from scheduler.claims.reader import (
-    ALL_READ_SECONDS,
-    LATE_SECONDS,
-    SKIPPED_AT_MOST,
-    KnownIds,
-    utc,
-)
+from scheduler.claims.reader import ALL_READ_SECONDS, LATE_SECONDS, SKIPPED_AT_MOST, KnownIds, utc
 from scheduler.db import claims as claim_rows
 from scheduler.db import tables
 from tests.unit.claims.fleets import GB, a_name
