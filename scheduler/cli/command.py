@@ -146,7 +146,8 @@ class Base(command.Command):
             return super().run(parsed_args) or self.status
         except (errors.NovaException, *FAILURES) as error:
             LOG.debug("The command failed.", exc_info=True)
-            self.tell(f"error: {self.database.unusable(error)}")
+            is_ours = isinstance(error, errors.NovaException)  # and there may be no database
+            self.tell(f"error: {error if is_ours else self.database.unusable(error)}")
             return exit_codes.FAILURE
 
     def tell(self, text: str) -> None:

@@ -73,6 +73,6 @@ def test_it_is_booked_once_and_waits_for_no_notification(
         again = a_request()
         again["_context_request_id"] = slow["_context_request_id"]
         again["args"]["instance_uuids"] = slow["args"]["instance_uuids"]
-        again["args"]["spec_obj"][DATA]["ignore_hosts"] = ["cmp9"]
+        again["args"]["spec_obj"][DATA]["ignore_hosts"] = ["cmp1"]
         assert raw.call(again, TOPIC)["failure"], "other arguments, so another request"
     assert scheduler.terminate() == 0
