@@ -28,7 +28,8 @@ class Refreshes:
     """``HostManager.refresh()`` after ``changed`` rows (a share of the fleet) were reported.
 
     ``changed: full`` reads everything each time.  Neither the changes nor what other subjects have
-    changed before is measured.  Time is the session's: it moves on by ten minutes with every step.
+    changed before is measured.  Time is the session's: it moves on by ten minutes with every step,
+    by a second where nothing changes, so that a look back is as rare as it is in a worker.
     What a worker reads every second beside its requests is read between the steps.
     With ``decides: true`` it is the driver that refreshes, in the first decision after the changes,
     and processor time of this process that counts.
@@ -80,7 +81,7 @@ class Refreshes:
         return self._session.now.timestamp()
 
     def _refresh(self) -> float:
-        self._session.now += STEP
+        self._session.now += STEP if self._changed_rows else datetime.timedelta(seconds=1)
         self._manager.read_beside()
         nodes = self._rng.sample(range(1, self._plan.hosts + 1), self._changed_rows)
         free_ram_mb = self._rng.randrange(4096, 8192)

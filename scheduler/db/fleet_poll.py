@@ -189,8 +189,8 @@ class ChangedRows:
 
     @property
     def is_idle(self) -> bool:
-        """True when the last poll has listed no row, and no look back has since."""
-        return not (self._listed or self.looked)
+        """True when the last poll has listed no row."""
+        return not self._listed
 
     def take_late(self) -> set[int]:
         """Ids of the rows that a look back has found, and no poll."""
