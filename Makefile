@@ -73,7 +73,7 @@ test-nova: $(VENV)/ready-test servers  ## Run the tests with a real Nova, which 
 # MODULES: some of those in tests/nova_functional/modules.txt.  Goes on where it was stopped.
 .PHONY: test-nova-functional
 test-nova-functional: $(VENV)/ready-test  ## Run Nova's functional tests with its scheduler and with ours
-	@$(RUN)/python -m tests.nova_functional --page $(MODULES)
+	@$(RUN)/python -m tests.nova_functional $(or $(MODULES),--page)
 
 # A short sample of each; those of race and fuzz are among the tests.
 .PHONY: sample

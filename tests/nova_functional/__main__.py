@@ -119,6 +119,9 @@ def main(argv: Sequence[str]) -> int:
         runs.modules(mode, names)
     if chosen.only is not None:
         return 0
+    if silent := [each for each in names if not found.of(NOVA, [each])]:
+        print(f"Without results: {' '.join(silent)}", file=sys.stderr)  # noqa: T201
+        return 1
     looking_inside = results.looking_inside(HERE / "looking_inside.txt")
     doubtful = [test for test in found.regressions(names) if test not in looking_inside]
     runs.alone(doubtful)

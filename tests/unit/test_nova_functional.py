@@ -12,6 +12,7 @@ def write(path, **outcomes):
     rows = [
         {"test": f"nova.tests.functional.{test}", "outcome": outcome, "counts": {}}
         for test, outcome in outcomes.items()
+        if outcome
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -24,7 +25,8 @@ def write(path, **outcomes):
         ("passed", "error", {NOVA: "passed", OURS: "passed"}, True, False),
         ("passed", "failed", {NOVA: "failed", OURS: "failed"}, True, False),
         ("failed", "failed", {}, False, False),
-        ("passed", "skipped", {}, False, False),
+        ("passed", "skipped", {NOVA: "passed", OURS: "skipped"}, True, True),
+        ("passed", None, {NOVA: "passed", OURS: None}, True, True),
     ],
 )
 def test_what_fails_only_here_is_red(tmp_path, novas, ours, alone, is_listed, is_red):

@@ -109,10 +109,10 @@ class Memory:
                 others[each["root_provider_uuid"]].update(each.get("resources", ()))
         self._others |= {root: frozenset(classes) for root, classes in others.items()}
         for root in (root for root, classes in others.items() if not classes):
-            told = providers[root]
-            if told.keys() >= {"resources", "traits"}:
-                free[root] = {n: e["capacity"] - e["used"] for n, e in told["resources"].items()}
-                traits[root] = dict.fromkeys(told["traits"], 1)
+            found = providers[root]
+            if found.keys() >= {"resources", "traits"}:
+                free[root] = {n: e["capacity"] - e["used"] for n, e in found["resources"].items()}
+                traits[root] = dict.fromkeys(found["traits"], 1)
         self.facts.learn(FREE, self._clock(), free)
         self.facts.learn(TRAIT, self._clock(), traits)
 
@@ -154,7 +154,9 @@ class Memory:
     def _of(self, query: str) -> np.ndarray:
         """The answers about *query*, with room for every place."""
         said = self._said.pop(query, np.zeros(0))
-        self._said[query] = said = np.append(said, np.zeros(self.facts.size - len(said)))
+        if missing := self.facts.size - len(said):
+            said = np.append(said, np.zeros(missing))
+        self._said[query] = said
         if len(self._said) > MOST_QUERIES:
             self._said.popitem(last=False)
         return said
