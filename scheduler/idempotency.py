@@ -35,6 +35,7 @@ Key = tuple[str, str, int]
 
 _REFUSED: Final = "refused"
 _FINGERPRINT_LENGTH: Final = 32
+_COLUMN_LENGTH: Final = 255
 
 
 def request_key(
@@ -49,9 +50,15 @@ def request_key(
 
 
 def request_id(context: Any, arguments: Sequence[Any]) -> str | None:
-    """The caller's request id and a fingerprint of *arguments*; None without an id."""
+    """The caller's request id and a fingerprint of *arguments*; None without an id.
+
+    Of an id that is too long for the column with it, there is a fingerprint, too.
+    """
     given = getattr(context, "request_id", None)
-    return f"{given}/{fingerprint(arguments)[:_FINGERPRINT_LENGTH]}" if given else None
+    if not given:
+        return None
+    text = f"{given}/{fingerprint(arguments)[:_FINGERPRINT_LENGTH]}"
+    return text if len(text) <= _COLUMN_LENGTH else fingerprint([given, *arguments])
 
 
 def fingerprint(arguments: Sequence[Any]) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sized
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,6 +36,11 @@ _LISTS = (
     *("pci_requests.requests", "numa_topology.cells", "requested_destination.aggregates"),
     *("requested_destination.forbidden_aggregates", "retry.hosts"),
 )
+#: Limits of the columns that a request is written to.
+_LARGEST_INTEGER: Final = 2**31 - 1
+_MOST_CHARACTERS: Final = 255
+_UUID: Final = re.compile("[!-~]{0,36}")
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,25 @@ class RequestLimits:
                 self._check_size(name, value, self.most_characters, "characters")
 
     @staticmethod
+    def check_columns(context: Any, spec: objects.RequestSpec, uuids: Sequence[str]) -> None:
+        """Raise InvalidRequest naming the first value that no column of a database holds."""
+        request_id = getattr(context, "request_id", None) or ""
+        _check_type("request_id", request_id, str)
+        if len(request_id) > _MOST_CHARACTERS or _UNSTORABLE.search(request_id):
+            reason = f"{request_id!r:.80} is no text of at most {_MOST_CHARACTERS} characters"
+            raise errors.InvalidRequest(field="request_id", reason=reason)
+        _check_uuids("instance_uuids", uuids)
+        _check_uuids("RequestSpec.instance_uuid", [spec.instance_uuid or ""])
+        sizes = {}
+        if flavor := spec.flavor:
+            sizes["flavor.id"] = flavor.id or 0
+            sizes["flavor.root_gb + ephemeral_gb"] = spec.root_gb + spec.ephemeral_gb
+        for name, size in sizes.items():
+            if abs(size) > _LARGEST_INTEGER:
+                reason = f"{size} is larger than {_LARGEST_INTEGER}"
+                raise errors.InvalidRequest(field=f"RequestSpec.{name}", reason=reason)
+
+    @staticmethod
     def _check_size(name: str, part: Sized, most: int, unit: str) -> None:
         if len(part) > most:
             option = (
@@ -124,6 +150,7 @@ class SchedulerManager:
             spec = _request(request_spec, filter_properties, spec_obj)
             self._check_instances(spec, instance_uuids)
             self.limits.check(spec)
+            self.limits.check_columns(context, spec, instance_uuids or ())
         except errors.InvalidRequest as error:
             self.recorder.refused(context, error)
             raise
@@ -270,6 +297,14 @@ def _as_decided(spec: objects.RequestSpec, uuids: list[str] | None) -> objects.R
 def _check_type(field: str, value: Any, wanted: type) -> None:
     if not isinstance(value, wanted):
         raise _wrong_type(field, wanted.__name__, value)
+
+
+def _check_uuids(field: str, uuids: Sequence[str]) -> None:
+    for uuid, times in Counter(uuids).items():
+        if times > 1:
+            raise errors.InvalidRequest(field=field, reason=f"{uuid!r:.80} is named twice")
+        if not _UUID.fullmatch(uuid):
+            raise errors.InvalidRequest(field=field, reason=f"{uuid!r:.80} is not a uuid")
 
 
 def _check_texts(field: str, value: Any) -> None:

@@ -33,7 +33,7 @@ from scheduler.claims.reader import utc
 from scheduler.claims.shared_reservations import SharedReservations, db_key
 from scheduler.db import claims as claim_rows
 from scheduler.db import rows
-from scheduler.db.database import FAILURES
+from scheduler.db.database import FAILURES, refused_value
 from scheduler.db.sessions import WriteSession
 from scheduler.hosts.refresh import SharedRun
 from scheduler.hosts.reservations import Reservation
@@ -154,6 +154,21 @@ class DatabaseClaims(Claims):
             raise
 
     def _write(self, batch: list[Write]) -> None:
+        """Write *batch* together; after an error that is not the connection's, one by one."""
+        try:
+            self._write_together(batch)
+        except db_exception.DBConnectionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - raised by write()
+            if len(batch) == 1:
+                with self.lock:
+                    self._end(_open(batch), error)
+            else:
+                LOG.debug("Claims of %d requests are written one by one: %s", len(batch), error)
+                for one in _open(batch):
+                    self._write([one])
+
+    def _write_together(self, batch: list[Write]) -> None:
         reads = False
         for _attempt in range(WRITES_AT_MOST):
             self._begin({key for one in _open(batch) for key in one.keys})
@@ -361,7 +376,9 @@ class _Claiming(Claiming):
 def _answering() -> Iterator[None]:
     try:
         yield
-    except FAILURES as error:
+    except (*FAILURES, db_exception.DBInvalidUnicodeParameter) as error:
+        if (text := refused_value(error)) is not None:
+            raise errors.InvalidRequest(field="a value", reason=text) from error
         LOG.error("Hosts cannot be claimed: %s", error)
         raise errors.StateUnavailable(reason="hosts cannot be claimed") from error
 

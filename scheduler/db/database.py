@@ -321,6 +321,16 @@ def _read_committed(connection: Any, _record: object) -> None:
         cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
 
 
+def refused_value(error: BaseException) -> str | None:
+    """The text of the driver or server if *error* is about a value that no column holds."""
+    if isinstance(error, db_exception.DBInvalidUnicodeParameter):
+        return str(error)
+    cause = getattr(error, "inner_exception", None) or error
+    if isinstance(error, db_exception.DBDataError) or isinstance(cause, exc.DataError | ValueError):
+        return str(getattr(cause, "orig", cause))
+    return None
+
+
 def _is_lock_failure(error: BaseException) -> bool:
     """True for a lock failure, wrapped by oslo.db or not, that oslo.db has no class for."""
     original = getattr(getattr(error, "inner_exception", error), "orig", None)

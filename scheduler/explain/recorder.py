@@ -23,6 +23,8 @@ DEFAULT_MEMORY_BYTES: Final = 32 * 1024 * 1024
 _SEED_BITS: Final = 64
 #: The log line names so many instances and hosts.
 _NAMES_SHOWN: Final = 20
+#: Of the request id of a request that was refused.
+_ID_CHARACTERS: Final = 255
 #: A record without what its size depends on, its request included.
 _BASE_BYTES: Final = 12_000
 #: A host or an instance, by name.
@@ -178,7 +180,9 @@ class Recorder:
 
     def refused(self, context: Any, error: Exception) -> None:
         """Keep a record of a request that no driver got to see because of *error*."""
-        record = DecisionRecord(getattr(context, "request_id", None), (), 0, 0)
+        named = getattr(context, "request_id", None)  # it may be what is wrong
+        request_id = None if named is None else str(errors.quoted(named))[:_ID_CHARACTERS]
+        record = DecisionRecord(request_id, (), 0, 0)
         _note_failure(record, error)
         self._finish(record)
 

@@ -82,6 +82,42 @@ def test_what_is_too_large_is_named_with_the_option(changes: dict[str, Any], fie
 
 
 @pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        pytest.param({"uuids": [OWN_UUID, OTHER_UUID, OWN_UUID]}, "instance_uuids", id="twice"),
+        pytest.param({"uuids": ["x" * 37]}, "instance_uuids", id="long uuid"),
+        pytest.param({"uuids": ["x\0"]}, "instance_uuids", id="uuid with NUL"),
+        pytest.param({"uuids": ["\ud83d"]}, "instance_uuids", id="uuid with half a character"),
+        pytest.param({"uuids": ["x "]}, "instance_uuids", id="uuid that ends in a space"),
+        pytest.param({"own": "x" * 37}, "RequestSpec.instance_uuid", id="long own uuid"),
+        pytest.param({"request_id": "x" * 256}, "request_id", id="long request id"),
+        pytest.param({"request_id": "x\0"}, "request_id", id="request id with NUL"),
+        pytest.param({"request_id": "\udc00"}, "request_id", id="request id with half a character"),
+        pytest.param({"request_id": ["x"]}, "request_id", id="request id that is a list"),
+        pytest.param({"request_id": {"x": 1}}, "request_id", id="request id that is a dict"),
+        pytest.param({"flavor": {"id": 2**31}}, "flavor.id", id="flavor id"),
+        pytest.param({"flavor": {"id": -(2**63)}}, "flavor.id", id="negative flavor id"),
+        pytest.param(
+            {"flavor": {"root_gb": 2**31 - 1, "ephemeral_gb": 1}}, "ephemeral_gb", id="sum of disks"
+        ),
+    ],
+)
+def test_what_no_column_holds_is_named(changes: dict[str, Any], field: str) -> None:
+    driver = RecordingDriver()
+    manager = a_manager(driver)
+    context = RequestContext("u", "p", request_id=changes.get("request_id"), overwrite=False)
+    spec = a_request(flavor=changes.get("flavor"))
+    spec.instance_uuid = changes.get("own", OWN_UUID)
+    with pytest.raises(errors.InvalidRequest) as caught:
+        manager.select_destinations(context, spec_obj=spec, instance_uuids=changes.get("uuids"))
+    assert field in caught.value.kwargs["field"]
+    assert driver.calls.empty()
+    [record] = manager.recorder.records
+    assert len(record.request_id) <= 255
+    assert record.request_id.isprintable()
+
+
+@pytest.mark.parametrize(
     ("return_objects", "return_alternates", "wanted"),
     [(True, True, True), (True, False, False), (False, True, False), (False, False, False)],
 )

@@ -59,6 +59,23 @@ def test_what_others_wrote_is_lost_alone(fleet, worker, monkeypatch):
     assert sum(other.free_mb().values()) == (12 - 3 - 1) * GB
 
 
+def test_a_value_that_no_column_holds_fails_its_own_request(fleet, worker):
+    """The others of the same transaction are booked, and it is no fault of the database."""
+    one = worker()
+    good, bad, other = (one.decide(f"req-{number}", GB, a_name()) for number in range(3))
+    batch = [
+        Write(request_id, each.decided)
+        for request_id, each in (("req-1", good), ("req-\ud800", bad), ("req-2", other))
+    ]
+    one.driver.claims._write(batch)
+    assert [isinstance(each.result, Booked) for each in batch] == [True, False, True]
+    assert len(fleet.claims()) == 2
+    assert sum(one.free_mb().values()) == (12 - 2) * GB
+    with pytest.raises(errors.InvalidRequest):
+        one.hosts("req-\ud800", GB, a_name())
+    assert one.hosts("req-3", GB, a_name())
+
+
 @pytest.mark.parametrize("change", ["deleted", "put back"])
 def test_rows_of_hosts_that_somebody_changed_are_learnt_anew(fleet, worker, change):
     """Deleted by hand, or restored with an older copy of the database."""
