@@ -29,7 +29,6 @@ from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.drivers.loading import load_host_manager
-from scheduler.explain.recorder import Recorder
 from scheduler.explain.store import Store
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.refresh import SteadyClock
@@ -76,13 +75,10 @@ def build_manager(
     host_manager = load_host_manager(conf, reader, reservations)
     if isinstance(host_manager, HostManager):
         host_manager.keep_time_by(clock)
-    parts = drivers.Parts(
-        claims=loading.claims_from_conf(conf, host_manager, drivers.called_class(conf)),
-        recorder=Recorder.from_conf(conf),
-        builds=builds,
-        notifier=None if builds is None else builds.notifier,
-    )
-    return SchedulerManager(conf, drivers.load(conf, host_manager, parts), notifications)
+    claims = loading.claims_from_conf(conf, host_manager, drivers.called_class(conf))
+    notifier = None if builds is None else builds.notifier
+    driver = drivers.load(conf, host_manager, claims=claims, builds=builds, notifier=notifier)
+    return SchedulerManager(conf, driver, notifications)
 
 
 def direct_builds(

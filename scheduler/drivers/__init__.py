@@ -6,7 +6,7 @@ reply.  The manager, builds, evaluation, introspection, the daemon and the CLI m
 package; a driver knows neither bus nor SQL.
 """
 
-from scheduler.drivers.base import Parts, Scheduler
+from scheduler.drivers.base import Scheduler
 from scheduler.drivers.loading import called_class, load, load_host_manager
 
-__all__ = ["Parts", "Scheduler", "called_class", "load", "load_host_manager"]
+__all__ = ["Scheduler", "called_class", "load", "load_host_manager"]

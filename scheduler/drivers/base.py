@@ -1,7 +1,6 @@
 """The driver interface (reference page scheduling, sections 1.1 and 13.1)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler import objects
@@ -9,21 +8,11 @@ from scheduler.claims.backend import Claims
 from scheduler.explain.recorder import Memory, Recorder
 
 
-@dataclass(frozen=True)
-class Parts:
-    """Parts that a driver has besides configuration and hosts, as attributes of these names."""
-
-    claims: Claims = field(default_factory=Claims)
-    recorder: Recorder = field(default_factory=Recorder)
-    builds: Any = None
-    notifier: Any = None
-
-
 class Scheduler:
     """Base of every driver: a host manager, the hosts that are up, no periodic task.
 
     The constructor of a driver written for Nova takes no arguments.  The loader has set ``conf``,
-    ``host_manager`` and the fields of ``Parts`` when it runs.
+    ``host_manager`` and the parts below when it runs.
     """
 
     conf: Any

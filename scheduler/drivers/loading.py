@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scheduler import errors, plugins
-from scheduler.drivers.base import Parts
+from scheduler.claims.backend import Claims
 from scheduler.drivers.filter_scheduler import configured_policy
 from scheduler.drivers.older_forms import OPTION, OlderDriver, OlderHostManager, form_of
 from scheduler.explain.recorder import Recorder
@@ -61,21 +61,24 @@ def called_class(conf: Any) -> Any:
     return cls if form_of(cls) is None else OlderDriver
 
 
-def load(conf: Any, host_manager: Any, parts: Parts | None = None) -> Any:
-    """The configured driver, deciding on the state that *host_manager* keeps."""
+def load(conf: Any, host_manager: Any, **parts: Any) -> Any:
+    """The configured driver, deciding on the state that *host_manager* keeps.
+
+    *parts* are attributes of a driver: ``claims``, ``builds``, ``notifier``.
+    """
     cls = driver_class(conf)
-    form = form_of(cls)
-    parts = parts or Parts(recorder=Recorder.from_conf(conf))
-    if form is None:
-        return _constructed(cls, conf, host_manager, parts)
+    own = {"claims": Claims(), "builds": None, "notifier": None, **parts}
+    if (form := form_of(cls)) is None:
+        return _constructed(cls, conf, host_manager, own)
     older = OlderHostManager(host_manager, configured_policy(conf, host_manager))
-    return OlderDriver(_constructed(cls, conf, older, parts), form, conf)
+    return OlderDriver(_constructed(cls, conf, older, own), form, conf)
 
 
-def _constructed(cls: Any, conf: Any, host_manager: Any, parts: Parts) -> Any:
+def _constructed(cls: Any, conf: Any, host_manager: Any, parts: dict[str, Any]) -> Any:
     """A driver of class *cls*, which has all it needs in any case when its constructor runs."""
     driver = cls.__new__(cls)
-    vars(driver).update(conf=conf, host_manager=host_manager, **vars(parts))
+    recorder = Recorder.from_conf(conf)
+    vars(driver).update(conf=conf, host_manager=host_manager, recorder=recorder, **parts)
     try:
         inspect.signature(cls).bind(conf, host_manager)
     except TypeError:

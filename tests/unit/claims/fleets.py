@@ -181,8 +181,7 @@ class Worker:
         self.manager = load_host_manager(conf, cells, reservations)
         self.manager.clock = self.manager.reservations.clock = clock or Clock()
         claims = loading.claims_from_conf(conf, self.manager, drivers.called_class(conf))
-        parts = drivers.Parts(claims=claims)
-        self.driver = drivers.load(conf, self.manager, parts)
+        self.driver = drivers.load(conf, self.manager, claims=claims)
         self.driver.pause = lambda _seconds: None
         self.manager.refresh()
 

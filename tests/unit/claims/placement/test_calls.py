@@ -23,7 +23,7 @@ from scheduler.claims.placement.client import (
     Unavailable,
 )
 from scheduler.claims.placement.connections import KEPT_SECONDS, Connections
-from scheduler.drivers import Parts, load
+from scheduler.drivers import load
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
 from tests.builders import NOW, a_conf, a_fleet, a_request
@@ -116,7 +116,7 @@ def a_driver(conf, sample, pause=time.sleep):
     conf.set_override("enabled_filters", ["RamFilter"], group="filter_scheduler")
     claims = PlacementClaims(conf, PlacementClient.from_conf(conf, pause), manager)
     claims.prepare()
-    return load(conf, manager, Parts(claims))
+    return load(conf, manager, claims=claims)
 
 
 def test_a_request_makes_the_calls_that_nova_makes():
