@@ -344,7 +344,7 @@ def set_default_chain(conf: cfg.ConfigOpts) -> None:
         conf.set_default("enabled_filters", PLACEMENT_FILTERS, group=GROUP)
 
 
-def tell_default_chain(conf: cfg.ConfigOpts) -> None:
+def log_default_chain(conf: cfg.ConfigOpts) -> None:
     """Log the filters, and whose they are, where the operator names none."""
     location = conf.get_location("enabled_filters", GROUP.name)
     defaults = {cfg.Locations.opt_default: "Newton's", cfg.Locations.set_default: "today's Nova's"}

@@ -265,7 +265,7 @@ def main(argv: Sequence[str]) -> int:
     """Run the scheduler until it is told to stop; returns the status to exit with."""
     set_defaults()
     conf = startup.parse(argv, BINARY, description=DESCRIPTION)
-    filter_scheduler.tell_default_chain(conf)
+    filter_scheduler.log_default_chain(conf)
     LOG.info("Requests run side by side by means of %s", concurrency.current())
     if conf.scheduler.nova_compat_imports:
         nova_compat.install(conf)

@@ -35,6 +35,11 @@ from scheduler.hosts.candidates import Candidates, Scope, narrow
 MOST_RECORDS: Final = 20
 #: So many of the best hosts are shown.
 TOP_SHOWN: Final = 5
+#: Attributes of a record that are in its dict as they are.
+_AS_THEY_ARE: Final = (
+    *("sequence", "request_id", "num_instances", "driver", "outcome", "fault_id", "fleet"),
+    *("state_age_seconds", "filters_skipped", "placed_before_failure"),
+)
 
 
 def answer(manager: Any, name: str, on_host: str | None = None) -> list[dict[str, Any]]:
@@ -67,28 +72,18 @@ def to_dict(record: DecisionRecord, closest: Sequence[Finding] = ()) -> dict[str
     """*record* as what JSON can hold; the keys are described in docs/explain.md."""
     began = datetime.datetime.fromtimestamp(record.started_at, datetime.UTC)
     found: dict[str, Any] = {
-        "sequence": record.sequence,
-        "request_id": record.request_id,
+        **{name: getattr(record, name) for name in _AS_THEY_ARE},
         "instance_uuids": list(record.instance_uuids),
-        "num_instances": record.num_instances,
-        "driver": record.driver,
         "started_at": began.isoformat(timespec="milliseconds"),
-        "outcome": record.outcome,
         "error": record.failure,
-        "fault_id": record.fault_id,
         "seed": f"{record.seed:016x}",
-        "state_age_seconds": record.state_age_seconds,
         "cells_left_out": list(record.cells_left_out),
-        "cause": "",
-        "fleet": record.fleet,
         "never_evaluated": dict(record.never_evaluated),
         "considered": record.hosts_considered,
-        "filters_skipped": record.filters_skipped,
         "filters": [dataclasses.asdict(count) for count in record.filters],
         "passed": record.hosts_left,
         "chosen": [_pair(each) for each in record.chosen],
         "alternates": [[_pair(each) for each in row] for row in record.alternates],
-        "placed_before_failure": record.placed_before_failure,
         "claim": {"outcome": record.claim, "races_lost": record.races_lost},
         "placement": None if record.placement is None else record.placement.to_dict(),
         "stages_ms": {name: round(spent, 3) for name, spent in record.stages_ms.items()},
