@@ -62,7 +62,7 @@ def advise(command: Base, args: Any) -> Any:
     List,
     columns=(
         *("Named By", "URL", "Kind", "Version", "Usable"),
-        *("Writes Service", "Missing", "Problem"),
+        *("Writes Service", "Missing", "Incomplete Nodes", "Problem"),
     ),
     needs_tables=False,
 )
@@ -85,5 +85,6 @@ def _row(finding: inspection.Finding) -> Sequence[Any]:
         "no" if finding.failure else "yes",
         WRITES[finding.may_write_service],
         Names(finding.missing),
+        finding.incomplete,
         None if finding.failure is None else str(finding.failure),
     )

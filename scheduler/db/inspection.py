@@ -35,6 +35,12 @@ _INDEXES: dict[str, tuple[str, ...]] = {
     "instances": ("updated_at", "created_at", "deleted_at"),
 }
 
+_nodes = tables.compute_nodes.c
+_INCOMPLETE = sa.select(sa.func.count()).where(
+    _nodes.deleted == 0,
+    sa.or_(_nodes.host.is_(None), _nodes.hypervisor_hostname.is_(None), _nodes.uuid.is_(None)),
+)
+
 NOVA, OURS = "a Nova database", "a database of this project"
 
 
@@ -43,7 +49,8 @@ class Finding:
     """Result of the check of one database.
 
     *place* is the option or the cell that names it, *failure* why it cannot be used: one line
-    without secrets.  *missing* are tables and ``table.column`` that are not there.
+    without secrets.  *missing* are tables and ``table.column`` that are not there, *incomplete*
+    the number of compute nodes without host, name or uuid.
     """
 
     place: str
@@ -51,6 +58,7 @@ class Finding:
     kind: str = ""
     version: str | None = None
     missing: tuple[str, ...] = ()
+    incomplete: int = 0
     may_write_service: bool | None = None
     failure: errors.NovaException | None = None
 
@@ -124,9 +132,10 @@ def _examine(
                 connection.execute(sa.select(tables.metadata.tables[table]).where(sa.false()))
             kind = NOVA if layout.is_nova else OURS
             version = migration.revision(connection, layout.version_table)
+            incomplete = connection.execute(_INCOMPLETE).scalar() if needed == NEEDED_TABLES else 0
     except (errors.NovaException, *FAILURES) as error:
         return Finding(place, url, failure=database.unusable(error))
-    return Finding(place, url, kind, version, tuple(layout.missing(of_interest)))
+    return Finding(place, url, kind, version, tuple(layout.missing(of_interest)), incomplete or 0)
 
 
 def _may_write_service(database: Database) -> bool:

@@ -233,11 +233,15 @@ class TableUpdater:
         self, changes: FleetChanges, cell: Cell, cost: ReadCost, missed_before: float
     ) -> None:
         live, table = set(), self.table
+        ids: set[int] = set()
+        incomplete: dict[int, Any] = {}
         for row in changes.nodes:
             # Of all cells no other compute node has this id; cells come in their order.
             known_as, node_id = key(row), (cell.number << _ID_BITS) + int(row.id)
             known = table.rows.get(known_as)
-            if row.host is None:
+            ids.add(node_id)
+            if not row.deleted and None in (*known_as, row.uuid):
+                incomplete[node_id] = row.host or row.hypervisor_hostname
                 self._rename(node_id, None)  # half-written: nobody can be told to build there
             elif not row.deleted:
                 live.add(known_as)
@@ -246,6 +250,11 @@ class TableUpdater:
                 self._node(row, known_as, node_id, cell)
             elif known is not None and table.value(known, "node_id") == node_id:
                 self._remove(known_as)
+        for node_id in incomplete.keys() - table.incomplete:
+            LOG.warning("A compute node lacks host, name or uuid: %s", incomplete[node_id])
+        if changes.full:
+            ids = {each for each in table.incomplete if each >> _ID_BITS == cell.number}
+        table.incomplete = table.incomplete - ids | incomplete.keys()
         for known_as in table.rows.keys() - live if changes.full else ():
             if self._cell_of_host.get(known_as[0]) == cell.uuid:
                 self._remove(known_as)

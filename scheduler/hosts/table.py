@@ -65,6 +65,8 @@ class HostTable:
         self.host_of_instance: dict[str, str] = {}
         #: The cells that the fleet is divided into, and whether each is disabled; may be empty.
         self.cells: dict[str, bool] = {}
+        #: Ids of compute nodes that lack host, name or uuid, and so have no row here.
+        self.incomplete: set[int] = set()
         self._order: np.ndarray | None = None
         self._is_dense = True
         self._combinations: dict[tuple[str, ...], Combinations] = {}

@@ -86,7 +86,8 @@ STATE_AGE = _highest("state_age_seconds", "Seconds since the state of the hosts 
 HOSTS = _newest(
     "hosts",
     "Compute nodes by state: up, down (not heard from in time, or forced down), disabled, "
-    "without_service (nothing says that a compute service runs there).",
+    "without_service (nothing says that a compute service runs there), "
+    "incomplete (no host, name or uuid).",
     "state",
 )
 INSTANCES = _newest("instances", "Instances known to be on a host.")

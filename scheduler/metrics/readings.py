@@ -95,4 +95,5 @@ def host_states(table: Any, now: float, service_down_time_seconds: float) -> dic
         "disabled": int(np.count_nonzero(disabled)),
         "without_service": int(np.count_nonzero(~has_service)),
     }
-    return {**counts, "down": len(rows) - sum(counts.values())}
+    counts["down"] = len(rows) - sum(counts.values())
+    return {**counts, "incomplete": len(table.incomplete)}

@@ -87,6 +87,13 @@ def test_check_of_databases_that_are_right(check):
 
 
 @pytest.mark.usefixtures("on_nova")
+def test_check_counts_compute_nodes_without_name_or_uuid(nova, check):
+    nova.execute("a", "UPDATE compute_nodes SET uuid = NULL WHERE host = 'a1'")
+    _status, rows = check()
+    assert [row["Incomplete Nodes"] for row in rows.values()] == [0, 0, 1, 0]
+
+
+@pytest.mark.usefixtures("on_nova")
 def test_check_finds_what_does_not_answer(nova, config_file, check):
     nova.map_cell("b", database_connection=AWAY)
     status, rows = check()

@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from scheduler.db import aggregates, tables
+from scheduler.metrics import readings
 from tests.unit.claims.fleets import Clock, Fleet, Worker
 
 pytestmark = pytest.mark.slow
@@ -99,6 +100,28 @@ def test_other_hosts_are_decided_on(database, worker, name):
                 conn.execute(table.delete().where(table.c.host == VICTIM, key != row[key.name]))
         change(database, table, key == row[key.name], dict(row))
     assert answer(worker, "all is well again", full=True) in {"h1", "h2", "h3"}
+
+
+@pytest.mark.parametrize("name", ["host", "hypervisor_hostname", "uuid"])
+def test_a_compute_node_without_a_name_is_no_candidate(database, worker, name):
+    """Nor an alternate; it is counted until it is whole or gone."""
+    table = tables.compute_nodes
+    with database.read() as conn:
+        row = conn.execute(sa.select(table).where(table.c.host == VICTIM)).mappings().one()
+
+    def count_after(**values):
+        change(database, table, table.c.id == row["id"], values)
+        worker.manager._full_at = None
+        worker.manager.refresh()
+        return readings.host_states(worker.manager.table, 0.0, 60.0)["incomplete"]
+
+    assert count_after(**{name: None}) == 1
+    for number in range(4):
+        selections = worker.select(f"req-{number}", 0, f"i-{number}", return_alternates=True)
+        assert {each.service_host for each in selections[0]} == {"h2", "h3"}
+    assert count_after(**dict(row)) == 0
+    assert count_after(**{name: None}) == 1
+    assert count_after(deleted=row["id"]) == 0
 
 
 def change(database, table, which, values):
