@@ -7,14 +7,17 @@ A host is, unless told otherwise, ``h1``/``n1`` with 4 vCPUs, 4096 MB and 100 GB
 import datetime
 import json
 import os
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from oslo_config import cfg
+from sqlalchemy import Connection
 
 from scheduler import conf as options
 from scheduler import objects
+from scheduler.db import compute_nodes
 from scheduler.engine.evaluation import FilterChain, weigh
 from scheduler.filters.base import HostFilter
 from scheduler.hosts.candidates import Candidates, Scope
@@ -171,6 +174,12 @@ def contributions(
     totals, [part] = weigh([weigher], hosts, request, CURRENT)
     order = np.argsort(-totals, kind="stable")
     return part.weighted.tolist(), names(hosts.take(order))
+
+
+def put_node(connection: Connection, host: str, node: str, values: Mapping[str, Any]) -> int:
+    """Insert a row of ``compute_nodes`` or update the columns in *values*; its id."""
+    named = {**values, "host": host, "hypervisor_hostname": node}
+    return compute_nodes.upsert_many(connection, [named])[0]
 
 
 def an_instance_row(uuid: str, host: str | None, updated_at: float = 0, **columns: Any) -> Any:

@@ -68,11 +68,6 @@ def living_rows(
     return [row for row in found if (row.host, row.hypervisor_hostname) in keys]
 
 
-def upsert(connection: Connection, host: str, node: str, values: Mapping[str, Any]) -> int:
-    """Insert the node or update the columns in *values*; return the row's id."""
-    return upsert_many(connection, [{**values, "host": host, "hypervisor_hostname": node}])[0]
-
-
 def upsert_many(connection: Connection, nodes: Sequence[Mapping[str, Any]]) -> list[int]:
     """Insert or update one row for each of *nodes* and return their ids, in the same order.
 

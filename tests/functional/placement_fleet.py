@@ -15,7 +15,7 @@ from scheduler.daemon.service import build_manager
 from scheduler.db import compute_nodes, services, tables
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
-from tests.builders import a_conf, a_request
+from tests.builders import a_conf, a_request, put_node
 from tests.servers.placement import Placement
 
 PROJECT, USER = "a" * 32, "b" * 32
@@ -77,7 +77,7 @@ class Fleet:
             services.create_many(conn, [host], "nova-compute", "compute", 74)
             found = sa.select(tables.services.c.id).where(tables.services.c.host == host)
             services.heartbeat_many(conn, conn.execute(found).scalars().all(), now())
-            compute_nodes.upsert(conn, host, host, a_report(**(report or {})))
+            put_node(conn, host, host, a_report(**(report or {})))
             (node,) = [each for each in compute_nodes.list_all(conn) if each.host == host]
         self.nodes[host] = node.uuid
         if known:

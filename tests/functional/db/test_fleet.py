@@ -7,8 +7,9 @@ import itertools
 import pytest
 import sqlalchemy as sa
 
-from scheduler.db import compute_nodes, tables
+from scheduler.db import tables
 from scheduler.db.fleet import FleetReader
+from tests.builders import put_node
 from tests.unit.db.builders import node_values
 
 OVERLAP = datetime.timedelta(seconds=60)
@@ -20,7 +21,7 @@ def now():
 
 def report(database, host, free_ram_mb):
     with database.write() as connection:
-        compute_nodes.upsert(connection, host, host, node_values(free_ram_mb=free_ram_mb))
+        put_node(connection, host, host, node_values(free_ram_mb=free_ram_mb))
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ import pytest
 
 from scheduler import exit_codes
 from scheduler.cli import app
-from scheduler.db import compute_nodes, rows, services
+from scheduler.db import rows, services
 from scheduler.db.database import Database
+from tests.builders import put_node
 
 Run = Callable[..., Any]
 #: Commands without a result that could have a form.
@@ -116,6 +117,6 @@ def add_host(database) -> AddHost:
         with database.write() as connection:
             service = services.get_or_create(connection, host, "nova-compute", "compute", 16)
             services.heartbeat(connection, service.id, 1, seen)
-            return compute_nodes.upsert(connection, host, f"{host}.example", node)
+            return put_node(connection, host, f"{host}.example", node)
 
     return add

@@ -3,7 +3,8 @@
 import pytest
 
 from scheduler import exit_codes, objects
-from scheduler.db import compute_nodes, instances, rows, services
+from scheduler.db import instances, rows, services
+from tests.builders import put_node
 
 
 def test_host_list(manage, add_host) -> None:
@@ -59,7 +60,7 @@ def test_host_with_several_nodes(manage, refused, database, add_host) -> None:
     with database.write() as connection:
         second: dict[str, int | str] = {"vcpus": 1, "memory_mb": 1, "local_gb": 1}
         second |= {"hypervisor_type": "ironic", "hypervisor_version": 1}
-        compute_nodes.upsert(connection, "ironic", "second", second)
+        put_node(connection, "ironic", "second", second)
     assert "ironic.example, second" in refused("host", "show", "ironic")
     shown = manage("host", "show", "ironic", "--node", "second")
     assert shown["node"] == "second"

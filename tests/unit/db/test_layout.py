@@ -21,6 +21,7 @@ from scheduler.db.database import Database
 from scheduler.db.databases import list_cells
 from scheduler.db.fleet import FleetReader
 from tests import nova_layouts
+from tests.builders import put_node
 from tests.nova_layouts import API, CELL, NEWTON, TODAY
 from tests.unit.db.builders import flavor, instance, node_values
 
@@ -141,13 +142,13 @@ def test_a_node_without_a_host_is_on_that_of_its_service(cell):
     with cell.write() as conn:
         ids = services.create_many(conn, ["h1", "h2"], "nova-compute", "compute", 15)
         for node in ("n1", "n2"):
-            compute_nodes.upsert(conn, "h2", node, node_values(free_disk_gb=1))
+            put_node(conn, "h2", node, node_values(free_disk_gb=1))
         old = {"host": None, "service_id": ids["h1"]}
         conn.execute(table.update().where(table.c.hypervisor_hostname == "n1").values(old))
         assert [each.host for each in compute_nodes.list_all(conn)] == ["h1", "h2"]
         assert [each.host for each in compute_nodes.list_all(conn, "h1")] == ["h1"]
         compute_nodes.update_usage(conn, 1, {"free_ram_mb": 5})
-        compute_nodes.upsert(conn, "h2", "n2", node_values(free_ram_mb=7))
+        put_node(conn, "h2", "n2", node_values(free_ram_mb=7))
         assert [each.free_ram_mb for each in compute_nodes.list_all(conn)] == [5, 7]
     (changes,) = FleetReader(cell, datetime.timedelta(seconds=60)).read(NOW)
     assert [row.host for row in changes.nodes] == ["h1", "h2"]

@@ -8,6 +8,7 @@ from scheduler.db import compute_nodes, services
 from scheduler.db.database import Database
 from scheduler.db.tables import compute_nodes as nodes_table
 from scheduler.db.tables import services as services_table
+from tests.builders import put_node
 from tests.unit.db.builders import NOW, age, columns, delete_host, is_fresh, node_values
 
 UUID = "f4a0f8c0-0000-4000-8000-000000000001"
@@ -19,7 +20,7 @@ def make(conn, host="h1", binary=BINARY, topic="compute", **options):
 
 
 def test_a_new_node_has_the_application_s_defaults(conn):
-    node_id = compute_nodes.upsert(conn, "h1", "n1", node_values())
+    node_id = put_node(conn, "h1", "n1", node_values())
     (row,) = columns(conn, nodes_table)
     assert (row["id"], row["host"], row["hypervisor_hostname"]) == (node_id, "h1", "n1")
     assert (row["vcpus_used"], row["memory_mb_used"], row["local_gb_used"]) == (0, 0, 0)
@@ -28,17 +29,17 @@ def test_a_new_node_has_the_application_s_defaults(conn):
 
 
 def test_a_second_upsert_changes_only_what_it_names(conn):
-    first = compute_nodes.upsert(conn, "h1", "n1", node_values(free_ram_mb=100))
+    first = put_node(conn, "h1", "n1", node_values(free_ram_mb=100))
     before = columns(conn, nodes_table)[0]
-    assert compute_nodes.upsert(conn, "h1", "n1", {"vcpus": 16}) == first
+    assert put_node(conn, "h1", "n1", {"vcpus": 16}) == first
     after = columns(conn, nodes_table)[0]
     assert {name for name in after if after[name] != before[name]} == {"vcpus", "updated_at"}
     assert is_fresh(after["updated_at"])
 
 
 def test_many_nodes_at_once_keep_their_order(conn):
-    compute_nodes.upsert(conn, "h2", "other", node_values())
-    compute_nodes.upsert(conn, "h2", "n2", node_values())
+    put_node(conn, "h2", "other", node_values())
+    put_node(conn, "h2", "n2", node_values())
     nodes = [
         node_values(host=f"h{n}", hypervisor_hostname=f"n{n}", **({"running_vms": 1} if n else {}))
         for n in range(4)
@@ -60,7 +61,7 @@ def test_documents_become_json_and_fields(conn):
         host_ip="10.0.0.11",
         ram_allocation_ratio=1.5,
     )
-    compute_nodes.upsert(conn, "h1", "n1", values)
+    put_node(conn, "h1", "n1", values)
     node = compute_nodes.get(conn, "h1", "n1")
     assert node.stats == {"num_instances": "2"}
     assert [dict(spec) for spec in node.supported_hv_specs] == [
@@ -74,7 +75,7 @@ def test_documents_become_json_and_fields(conn):
 
 
 def test_row_of_an_old_or_broken_compute_is_readable(conn, caplog):
-    compute_nodes.upsert(conn, "h1", "n1", node_values(stats="no json", mapped=None))
+    put_node(conn, "h1", "n1", node_values(stats="no json", mapped=None))
     node = compute_nodes.get(conn, "h1", "n1")
     assert [node.is_set(name) for name in ("stats", "cpu_allocation_ratio")] == [False, False]
     assert node.pci_device_pools is None
@@ -82,7 +83,7 @@ def test_row_of_an_old_or_broken_compute_is_readable(conn, caplog):
 
 
 def test_usage(conn):
-    node_id = compute_nodes.upsert(conn, "h1", "n1", node_values())
+    node_id = put_node(conn, "h1", "n1", node_values())
     compute_nodes.update_usage(conn, node_id, {"vcpus_used": 3, "stats": {"a": "1"}}, NOW)
     (row,) = columns(conn, nodes_table)
     assert (row["vcpus_used"], row["stats"], row["updated_at"]) == (3, '{"a": "1"}', NOW)
@@ -91,17 +92,17 @@ def test_usage(conn):
 
 
 def test_a_deleted_node_comes_back_into_its_row_by_uuid(conn):
-    node_id = compute_nodes.upsert(conn, "h1", "n1", node_values(uuid=UUID))
+    node_id = put_node(conn, "h1", "n1", node_values(uuid=UUID))
     with pytest.raises(errors.AlreadyExists), conn.begin_nested():
-        compute_nodes.upsert(conn, "h2", "n2", node_values(uuid=UUID))
+        put_node(conn, "h2", "n2", node_values(uuid=UUID))
     delete_host(conn, "h1")
     assert columns(conn, nodes_table)[0]["deleted"] == node_id
     assert compute_nodes.list_all(conn) == []
-    assert compute_nodes.upsert(conn, "h9", "n1", node_values(uuid=UUID)) == node_id
+    assert put_node(conn, "h9", "n1", node_values(uuid=UUID)) == node_id
     (row,) = columns(conn, nodes_table)
     assert (row["deleted"], row["deleted_at"], row["host"]) == (0, None, "h9")
     delete_host(conn, "h9")
-    assert compute_nodes.upsert(conn, "h9", "n1", node_values()) != node_id
+    assert put_node(conn, "h9", "n1", node_values()) != node_id
 
 
 def test_a_new_service_has_every_value_that_nova_cannot_read_as_null(conn):
@@ -183,7 +184,7 @@ def test_services_by_binary_and_by_exact_host(conn):
     ],
 )
 def test_missing(conn, error, call):
-    compute_nodes.upsert(conn, "h1", "n1", node_values())
+    put_node(conn, "h1", "n1", node_values())
     with pytest.raises(error):
         call(conn)
     assert compute_nodes.get(conn, "h1", "n1", for_update=True).vcpus == 8

@@ -2,7 +2,8 @@
 
 import pytest
 
-from scheduler.db import compute_nodes, services
+from scheduler.db import services
+from tests.builders import put_node
 from tests.unit.hosts.reading import NODE, Clock, a_manager, utc_now
 
 
@@ -12,7 +13,7 @@ def database(synced_database):
         services.create_many(connection, ["h1", "h2", "h3"], "nova-compute", "compute", 74)
         services.heartbeat_many(connection, [1, 2, 3], utc_now())
         for host in ("h1", "h2", "h3"):
-            compute_nodes.upsert(connection, host, f"{host}.example", NODE)
+            put_node(connection, host, f"{host}.example", NODE)
     return synced_database
 
 

@@ -20,7 +20,7 @@ from scheduler.hosts import host_manager
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.refresh import MISSED_AFTER_SECONDS
-from tests.builders import a_conf
+from tests.builders import a_conf, put_node
 from tests.unit.hosts.reading import (
     NODE,
     a_manager,
@@ -40,7 +40,7 @@ def test_a_row_emptied_by_its_host_keeps_its_numbers_and_its_reservations(manage
     amount = Consumption(ram_mb=512, disk_mb=1024, vcpus=1)
     rows, names = [row_of(manager, "h2")], [("u1", None)]
     [made] = manager.reservations.reserve(rows, names, amount, manager.clock())
-    change(database, compute_nodes.upsert, "h2", "h2.example", {**NODE, "free_disk_gb": None})
+    change(database, put_node, "h2", "h2.example", {**NODE, "free_disk_gb": None})
     manager.refresh()
     assert value(manager, "h2", "free_ram_mb") == 7680 - 512
     manager.reservations.release(made)
@@ -373,7 +373,7 @@ def test_hosts_up_are_those_heard_from(database, clock, changes, chosen, is_up):
 
 
 def test_the_first_node_of_a_host_is_that_of_the_lowest_id(manager, database):
-    change(database, compute_nodes.upsert, "h2", "another.example", NODE)
+    change(database, put_node, "h2", "another.example", NODE)
     manager.refresh()
     assert manager.state_of("h2").nodename == "h2.example"
     assert manager.state_of("h2", "another.example").nodename == "another.example"

@@ -10,9 +10,10 @@ from conductor_stub import booting, conductor_daemon, server_rows
 from conductor_stub.booting import Placement
 from conductor_stub.cli import boot, servers
 from scheduler import errors, exit_codes
-from scheduler.db import aggregates, compute_nodes, flavors, groups, instances, migration
+from scheduler.db import aggregates, flavors, groups, instances, migration
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
+from tests.builders import put_node
 from tests.unit.conductor_stub import builders
 
 SIZES = {"vcpus": 1, "memory_mb": 1, "local_gb": 1}
@@ -33,7 +34,7 @@ def database(tmp_path_factory):
     migration.sync(made)
     with made.write() as conn:
         aggregates.create(conn, "a", {"availability_zone": "az1"}, ["cmp1"])
-        compute_nodes.upsert(conn, "cmp1", "node1", NODE)
+        put_node(conn, "cmp1", "node1", NODE)
         groups.create(conn, "apart", "anti-affinity")
         request = a_boot(conn, name="vm", count=2, metadata={"role": "web"})
         first, _ = [each.instance for each in booting.create_servers(conn, request)]
