@@ -81,9 +81,7 @@ class HostWeigher(BaseHostWeigher):
         return hosts.per_document("aggregates", self._of_aggregates, np.float64, key=self)
 
     def weight_multiplier(self, host_state: Any) -> float:
-        if not self.asks_aggregates:
-            return self.multiplier
-        return self._of_aggregates(host_state.aggregates)
+        return float(np.max(self.multipliers(Candidates.alone(host_state))))
 
     def _of_aggregates(self, aggregates: list[Any]) -> float:
         smallest = aggregate_metadata.smallest(

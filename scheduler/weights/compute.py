@@ -3,8 +3,6 @@
 Reference page scheduling, section 7.3.
 """
 
-from typing import Any
-
 import numpy as np
 
 from scheduler.hosts.candidates import Candidates
@@ -20,7 +18,3 @@ class BuildFailureWeigher(ColumnWeigher):
     def multipliers(self, hosts: Candidates) -> np.ndarray | float:
         """The configured multipliers, as a penalty."""
         return -super().multipliers(hosts)
-
-    def weight_multiplier(self, host_state: Any) -> float:
-        """The configured multiplier of one host, as a penalty."""
-        return -super().weight_multiplier(host_state)
