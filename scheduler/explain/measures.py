@@ -13,7 +13,6 @@ from scheduler import numa, pci
 from scheduler.filters import host_attributes
 from scheduler.filters.aggregate_instance_extra_specs import demands_of
 from scheduler.filters.base import extra_specs_of, hinted
-from scheduler.filters.disk_filter import wanted_disk_mb
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import POOLS, TOPOLOGY, HostState, guest_of
@@ -43,33 +42,20 @@ def number(value: float) -> str:
     return f"{value:.0f}" if value == int(value) else f"{value:.2f}"
 
 
-def _ram(hosts: Candidates, request: Any) -> tuple[float, np.ndarray, np.ndarray]:
-    """The amount wanted and, per host, in all and free; so do the two below."""
-    return request.memory_mb, hosts.total_usable_ram_mb, hosts.free_ram_mb
-
-
-def _disk(hosts: Candidates, request: Any) -> tuple[float, np.ndarray, np.ndarray]:
-    return wanted_disk_mb(request), hosts.total_usable_disk_gb * 1024, hosts.free_disk_mb
-
-
-def _cores(hosts: Candidates, request: Any) -> tuple[float, np.ndarray, np.ndarray]:
-    return request.vcpus, hosts.vcpus_total, hosts.vcpus_total - hosts.vcpus_used
-
-
-def _amounts(noun: str, unit: str, read: Callable[..., Any]) -> tuple[Measure, Measure, Measure]:
+def _amounts(noun: str, unit: str) -> tuple[Measure, Measure, Measure]:
     """Measures of a resource: in all, free with overcommit, and exactly so much free."""
 
-    def in_all(_filter: Any, hosts: Candidates, request: Any) -> Measured:
-        wanted, total, _free = read(hosts, request)
+    def in_all(each: Any, hosts: Candidates, request: Any) -> Measured:
+        wanted, total, _free = each.amounts(hosts, request)
         return Measured(f"{number(wanted)} {noun}", total, wanted - total, f"{unit}in all")
 
     def left(each: Any, hosts: Candidates, request: Any) -> Measured:
-        wanted, total, free = read(hosts, request)
+        wanted, total, free = each.amounts(hosts, request)
         left = total * each.ratio(hosts) - (total - free)
         return Measured(f"{number(wanted)} {noun}", left, wanted - left, f"{unit}free")
 
-    def exactly(_filter: Any, hosts: Candidates, request: Any) -> Measured:
-        wanted, _total, free = read(hosts, request)
+    def exactly(each: Any, hosts: Candidates, request: Any) -> Measured:
+        wanted, _total, free = each.amounts(hosts, request)
         text = f"{number(wanted)} {noun} exactly"
         return Measured(text, free, np.abs(wanted - free), f"{unit}free")
 
@@ -90,9 +76,9 @@ def _fewer(column: str, unit: str) -> Measure:
 
 
 _RESOURCES = {
-    "ram": _amounts("MiB of memory", "MiB ", _ram),
-    "disk": _amounts("MiB of disk", "MiB ", _disk),
-    "core": _amounts("vCPUs", "", _cores),
+    "ram": _amounts("MiB of memory", "MiB "),
+    "disk": _amounts("MiB of disk", "MiB "),
+    "core": _amounts("vCPUs", ""),
 }
 MEASURES: dict[str, Measure] = {}
 for _name, (_in_all, _left, _exactly) in _RESOURCES.items():

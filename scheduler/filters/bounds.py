@@ -1,13 +1,16 @@
-"""Bases of the filters with a bound that aggregates may set: an overcommit ratio, or a maximum."""
+"""Bases of the filters that ask for room, or for less than a maximum; aggregates may set bounds."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+from oslo_log import log as logging
 
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
+
+LOG = logging.getLogger(__name__)
 
 
 def for_aggregates(reasons: tuple[Reason, ...]) -> Any:
@@ -15,11 +18,80 @@ def for_aggregates(reasons: tuple[Reason, ...]) -> Any:
     return tuple(Reason(f"aggregate_{each.code}", each.text) for each in reasons)
 
 
-class OvercommitFilter(HostFilter):
+Amounts = tuple[float, np.ndarray, np.ndarray]
+"""Amount of a resource that a server wants; and per host how much there is in all, and free."""
+
+
+class ResourceFilter(HostFilter):
+    """Base of the filters that ask for room."""
+
+    #: The limit for the chosen host's compute service, and the column that it is made of.
+    limit: ClassVar[str]
+    total_column: ClassVar[str]
+
+    def amounts(self, hosts: Candidates, request: Any) -> Amounts:
+        """The amounts of this resource, in one unit."""
+        raise NotImplementedError
+
+
+class MemoryFilter(ResourceFilter):
+    """Base of the filters that ask for memory."""
+
+    limit = "memory_mb"
+    total_column = "total_usable_ram_mb"
+
+    def amounts(self, hosts: Candidates, request: Any) -> Amounts:
+        """The flavor's memory, in MiB."""
+        return request.memory_mb, hosts.total_usable_ram_mb, hosts.free_ram_mb
+
+
+class LocalDiskFilter(ResourceFilter):
+    """Base of the filters that ask for local disk."""
+
+    limit = "disk_gb"
+    total_column = "total_usable_disk_gb"
+
+    def amounts(self, hosts: Candidates, request: Any) -> Amounts:
+        """Root, ephemeral and swap disk of one server, in MiB."""
+        wanted_mb = 1024 * (request.root_gb + request.ephemeral_gb) + request.swap
+        return wanted_mb, hosts.total_usable_disk_gb * 1024, hosts.free_disk_mb
+
+
+class ProcessorFilter(ResourceFilter):
+    """Base of the filters that ask for processors."""
+
+    limit = "vcpu"
+    total_column = "vcpus_total"
+
+    def amounts(self, hosts: Candidates, request: Any) -> Amounts:
+        """The flavor's vCPUs."""
+        return request.vcpus, hosts.vcpus_total, hosts.vcpus_total - hosts.vcpus_used
+
+    def unknown(self, hosts: Candidates) -> np.ndarray:
+        """The hosts that report no processors."""
+        unknown: np.ndarray = hosts.vcpus_total == 0
+        if unknown.any():
+            LOG.warning("VCPUs not set; assuming CPU collection broken")
+        return unknown
+
+
+class OvercommitFilter(ResourceFilter):
     """Base of the filters under an allocation ratio, by default that of the host itself."""
 
     #: The column of the hosts' own ratios.
     ratio_column: ClassVar[str]
+
+    def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
+        """Fits into the whole host (no server overcommits against itself), and into the rest."""
+        physical, insufficient = self.reasons
+        wanted, total, free = self.amounts(hosts, request)
+        yield physical, total >= wanted
+        yield insufficient, total * self.ratio(hosts) - (total - free) >= wanted
+
+    def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
+        """The amount that the host may promise in all."""
+        del request
+        return {self.limit: getattr(host_state, self.total_column) * self.ratio_of(host_state)}
 
     def ratio(self, hosts: Candidates) -> np.ndarray:
         """Ratio by which each host's resource may be handed out."""
@@ -38,6 +110,20 @@ class AggregateOvercommitFilter(OvercommitFilter):
     def ratio(self, hosts: Candidates) -> np.ndarray:
         """The smallest ratio that an aggregate of the host names, else the host's."""
         return hosts.overridden(self.ratio_column, float, super().ratio(hosts))
+
+
+class ExactFilter(ResourceFilter):
+    """Base of the filters for all the host's free room; no overcommit."""
+
+    def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
+        """As much free as wanted."""
+        wanted, _total, free = self.amounts(hosts, request)
+        yield self.reasons[-1], free == wanted
+
+    def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
+        """All that the host has."""
+        del request
+        return {self.limit: getattr(host_state, self.total_column)}
 
 
 class MaximumFilter(HostFilter):

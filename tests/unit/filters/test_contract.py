@@ -108,9 +108,7 @@ def test_every_module_is_listed():
         path.stem
         for path in package.glob("*.py")
         if path.stem not in ("base", "bounds", "filter_properties")  # bases, and a wrapper
-        and re.search(
-            r"^class \w+\((BaseHost|Host|Overcommit|Maximum)Filter\):", path.read_text(), re.M
-        )
+        and re.search(r"^class \w+\([\w., ]*Filter\):", path.read_text(), re.M)
     }
 
     assert defining == set(registry.MODULES)
