@@ -32,6 +32,11 @@ help:  ## Show this list
 demo: $(VENV)/ready-run  ## See it work: 8 hosts, about 20 servers, in one process
 	@$(RUN)/python -m conductor_stub.demo
 
+# KEEP=1 leaves it running, to look at its status page.
+.PHONY: demo-nova
+demo-nova: $(VENV)/ready-test servers  ## See it work in a whole Nova without hypervisors: three minutes
+	@$(RUN)/python -m tests.nova.cloud $(if $(KEEP),--keep)
+
 .PHONY: test
 test: $(VENV)/ready-test servers  ## Run all tests, on real servers; those with a Nova apart
 	@PYTHONHASHSEED=0 $(RUN)/python -m pytest $(DISTRIBUTED) -m "$(TEST_MARKS)" $(PYTEST_ARGS)

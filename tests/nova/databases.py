@@ -81,12 +81,17 @@ class NovaDatabases:
 
 
 def create(
-    mariadb: MariaDB, python: Path, folder: Path, *, cells: Sequence[str] = ("cell1",)
+    mariadb: MariaDB,
+    python: Path,
+    folder: Path,
+    *,
+    cells: Sequence[str] = ("cell1",),
+    bus: str | None = None,
 ) -> NovaDatabases:
     """Make empty databases with Nova's tables on *mariadb*, and *folder*/nova.conf for Nova.
 
-    They stay until the server goes: to drop some four hundred tables takes as long as to make
-    them.
+    All cells are on *bus* if it is named.  The databases stay until the server goes: to drop some
+    four hundred tables takes as long as to make them.
     """
     prefix = unique_name("nova")
     for name in ("api", "cell0", *cells):
@@ -98,7 +103,7 @@ def create(
     made.manage("api_db", "sync")
     made.manage("cell_v2", "map_cell0", "--database_connection", mariadb.url(f"{prefix}_cell0"))
     for name, url in urls.items():
-        target = ["--database_connection", url, "--transport-url", f"{NOBODY}/{name}"]
+        target = ["--database_connection", url, "--transport-url", bus or f"{NOBODY}/{name}"]
         made.manage("cell_v2", "create_cell", "--name", name, *target)
     made.manage("db", "sync")
     for name, url in list(urls.items())[1:]:
