@@ -12,6 +12,7 @@ from scheduler import errors
 from scheduler.claims.backend import Claims
 from scheduler.claims.database import DatabaseClaims
 from scheduler.claims.placement.backend import PlacementClaims
+from scheduler.claims.placement.candidates import CandidateQuery
 from scheduler.claims.placement.client import PlacementClient
 from scheduler.claims.reader import ClaimReader
 from scheduler.claims.shared_reservations import SharedReservations
@@ -76,7 +77,7 @@ def claims_from_conf(conf: cfg.ConfigOpts, host_manager: Any, driver: Any) -> Cl
 def check_ready(conf: cfg.ConfigOpts, database: Database) -> None:
     """Raise ConfigurationError or DatabaseNotReady if nothing could be claimed."""
     if conf.scheduler.claims == PLACEMENT:
-        PlacementClient.from_conf(conf)
+        CandidateQuery(conf, PlacementClient.from_conf(conf))
     if conf.scheduler.claims != DATABASE:
         return
     claimed = claims_database(conf, database)

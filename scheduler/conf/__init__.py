@@ -30,6 +30,7 @@ SECTIONS: list[tuple[str | cfg.OptGroup, list[cfg.Opt]]] = [
     (claims.CLAIMS, claims.CLAIMS_OPTIONS),
     (observation.EXPLAIN, observation.EXPLAIN_OPTIONS),
     (claims.PLACEMENT, claims.PLACEMENT_OPTIONS),
+    (claims.NEUTRON, claims.NEUTRON_OPTIONS),
     (filter_scheduler.GROUP, filter_scheduler.OPTIONS),
     (filter_scheduler.METRICS, filter_scheduler.METRICS_OPTIONS),
     (observation.METRICS_ENDPOINT, observation.METRICS_ENDPOINT_OPTIONS),

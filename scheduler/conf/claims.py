@@ -1,6 +1,8 @@
-"""``[claims]``, ``[placement]``, ``[workarounds]`` (reference page config, sections 6 and 8)."""
+"""``[claims]``, ``[placement]``, ``[neutron]``, ``[workarounds]`` (page config, 6 and 8)."""
 
+import contextlib
 import copy
+from collections.abc import Mapping
 
 from keystoneauth1 import exceptions, loading
 from oslo_config import cfg
@@ -48,11 +50,7 @@ PLACEMENT = cfg.OptGroup(
 
 #: Nobody waits longer than its own RPC timeout for an answer.
 TIMEOUT_SECONDS = 30
-_DEFAULTS = {
-    "timeout": TIMEOUT_SECONDS,
-    "valid_interfaces": ["internal", "public"],
-    "service_type": "placement",
-}
+_DEFAULTS = {"timeout": TIMEOUT_SECONDS, "valid_interfaces": ["internal", "public"]}
 #: Name of the option in Nova 14 to 17.
 _OLD_NAMES = {"valid_interfaces": "os_interface", "region_name": "os_region_name"}
 
@@ -62,24 +60,25 @@ _UNUSED = {
 }
 
 
-def _of_placement(option: cfg.Opt) -> cfg.Opt:
-    own = copy.deepcopy(option)
-    if own.dest in _UNUSED:
-        own.help = "No effect: see `[scheduler] placement_deadline_seconds`."
-    own.default = _DEFAULTS.get(own.dest, own.default)
-    if own.dest in _OLD_NAMES:
-        own.deprecated_opts.append(cfg.DeprecatedOpt(_OLD_NAMES[own.dest], group=NAME))
+def _of_service(service_type: str, old_names: Mapping[str, str]) -> list[cfg.Opt]:
+    """Options for calls of a service of that type."""
+    found = [
+        *loading.get_auth_common_conf_options(),
+        *loading.get_session_conf_options(),
+        *loading.get_adapter_conf_options(include_deprecated=False),
+    ]
+    own: list[cfg.Opt] = copy.deepcopy(found)
+    for each in own:
+        if each.dest in _UNUSED:
+            each.help = "No effect: see `[scheduler] placement_deadline_seconds`."
+        each.default = {**_DEFAULTS, "service_type": service_type}.get(each.dest, each.default)
+        if each.dest in old_names:
+            each.deprecated_opts.append(cfg.DeprecatedOpt(old_names[each.dest], group=NAME))
     return own
 
 
 PLACEMENT_OPTIONS: list[cfg.Opt] = [
-    _of_placement(each)
-    for each in (
-        *loading.get_auth_common_conf_options(),
-        *loading.get_session_conf_options(),
-        *loading.get_adapter_conf_options(include_deprecated=False),
-    )
-] + [
+    *_of_service(NAME, _OLD_NAMES),
     cfg.IntOpt(
         "max_connections",
         default=2,
@@ -87,19 +86,24 @@ PLACEMENT_OPTIONS: list[cfg.Opt] = [
         help="The most connections of a worker to Placement; further calls wait for one, as long "
         "as for an answer. Each is closed after a quarter of a second. Keep the sum of all workers "
         "near the number of processes and threads that serve Placement.",
-    )
+    ),
 ]
+
+NEUTRON_NAME = "neutron"
+NEUTRON = cfg.OptGroup(
+    NEUTRON_NAME,
+    title="Neutron",
+    help="Where Neutron is, for `[scheduler] query_placement_for_routed_network_aggregates`. The "
+    "other options are those of `[placement]`.",
+)
+NEUTRON_OPTIONS = _of_service("network", {})
 
 
 def register_login(conf: cfg.ConfigOpts) -> None:
     """Register what ``auth_type`` needs, to see changes of it; the client refuses a wrong type."""
-    section = conf[NAME].auth_section or NAME
-    conf.register_opts(loading.get_auth_common_conf_options(), group=section)
-    name = conf[section].auth_type
-    if not name:
-        return
-    try:
-        options = loading.get_auth_plugin_conf_options(name)
-    except exceptions.NoMatchingPlugin:
-        return
-    conf.register_opts(options, group=section)
+    for group in (NAME, NEUTRON_NAME):
+        section = conf[group].auth_section or group
+        conf.register_opts(loading.get_auth_common_conf_options(), group=section)
+        if name := conf[section].auth_type:
+            with contextlib.suppress(exceptions.NoMatchingPlugin):
+                conf.register_opts(loading.get_auth_plugin_conf_options(name), group=section)

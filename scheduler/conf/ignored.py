@@ -26,7 +26,6 @@ COMMAND_LINE: Final[list[cfg.Opt]] = [
 REMOTE_DEBUG: Final[list[cfg.Opt]] = [cfg.StrOpt(name, help=_HELP) for name in ("host", "port")]
 
 _PREFILTER: Final = "ImagePropertiesFilter looks at images, Placement is not asked for their traits"
-_NETWORKS: Final = "Placement is not asked for the segments of networks"
 _DISCOVER: Final = "map hosts by nova-manage cell_v2 discover_hosts, or by another nova-scheduler"
 _STATELESS: Final = "no results are kept between requests"
 _NO_API: Final = "`broker check` asks the broker itself"
@@ -39,7 +38,6 @@ OPTIONS: Final[tuple[tuple[str, cfg.Opt, Callable[[Any], bool], str], ...]] = (
     ("DEFAULT", cfg.BoolOpt("monkey_patch"), bool, "functions are not wrapped"),
     ("filter_scheduler", cfg.BoolOpt("pci_in_placement"), bool, "PciPassthroughFilter decides"),
     ("scheduler", cfg.BoolOpt("image_metadata_prefilter"), bool, _PREFILTER),
-    ("scheduler", cfg.BoolOpt("query_placement_for_routed_network_aggregates"), bool, _NETWORKS),
     (
         "scheduler",
         cfg.IntOpt("discover_hosts_in_cells_interval", default=-1),

@@ -129,6 +129,12 @@ OPTIONS: list[cfg.Opt] = [
         "`COMPUTE_IMAGE_TYPE_*` of the image's disk format.",
     ),
     cfg.BoolOpt(
+        "query_placement_for_routed_network_aggregates",
+        default=False,
+        help="With `claims = placement`: ask only for hosts on a segment of each routed network, "
+        "or of each port's subnet. It needs `[neutron]`.",
+    ),
+    cfg.BoolOpt(
         "limit_tenants_to_placement_aggregate",
         default=False,
         help="With `claims = placement`: ask only for hosts in aggregates of the project, which "

@@ -106,6 +106,7 @@ class PlacementClaims(Claims):
         use = PlacementUse(requester.calls)
         claiming = _Claiming(self, request, requester, use)
         try:
+            claiming.offers.find_segments()
             yield claiming
             self.problem = None
         except Unavailable as error:
@@ -131,7 +132,7 @@ class _Claiming(Claiming):
         self._client, self._host_manager = claims.client, claims.host_manager
         self._request, self._names, self._requester = request, request.names, requester
         self.placement = use
-        self._offers = Offers(
+        self.offers = Offers(
             claims.query, claims.memory, claims.options, request.spec, requester, use
         )
         #: Per instance the node it was claimed on, and what it had before.
@@ -139,7 +140,7 @@ class _Claiming(Claiming):
 
     def offered(self) -> Offered:
         """See the base class; raises Unavailable."""
-        return self._offers.offered(self._host_manager)
+        return self.offers.offered(self._host_manager)
 
     def book(self, decided: Decided) -> Result:
         """See the base class.
@@ -168,7 +169,7 @@ class _Claiming(Claiming):
         is deciding it just now.
         """
         self.give_back()
-        if isinstance(error, errors.NoValidHost) and self._offers.go_on():
+        if isinstance(error, errors.NoValidHost) and self.offers.go_on():
             return Lost()
         is_at_it = isinstance(error, errors.AllocationUpdateFailed)
         answer = self._given_before(ATTEMPTS if is_at_it else 1, (), is_at_it=is_at_it)
@@ -195,11 +196,11 @@ class _Claiming(Claiming):
 
     def _claim_all(self, selections: Selections) -> Booked | Lost:
         """Claim for every instance; Lost when a node was full, which is noted."""
-        if not self._offers.ask(selections):
-            if self._offers.is_to_be_listed:
+        if not self.offers.ask(selections):
+            if self.offers.is_to_be_listed:
                 self.give_back()
             return LOST
-        names, offers = self._names, self._offers
+        names, offers = self._names, self.offers
         if not names:
             return Booked(selections)  # instances without a name are not claimed for, as in Nova
         for each in itertools.chain.from_iterable(selections):
@@ -226,7 +227,7 @@ class _Claiming(Claiming):
         """Claim for several instances in one call; what it does not claim is claimed one by one."""
         if len(nodes) == 1 or self._held or not all(map(self._is_new, nodes)):
             return
-        requests = {uuid: self._offers.known[node][0] for uuid, node in nodes.items()}
+        requests = {uuid: self.offers.known[node][0] for uuid, node in nodes.items()}
         is_claimed = self._client.claim_together(self._requester, requests)
         if is_claimed is not False:  # one by one, allocations are read before they are replaced
             self._held = {uuid: (node if is_claimed else "", {}) for uuid, node in nodes.items()}
@@ -262,7 +263,7 @@ class _Claiming(Claiming):
 
     def _is_new(self, uuid: str) -> bool:
         """True when the instance has no allocations, as far as is known without reading them."""
-        is_first = self._offers.asks and not self._request.is_redelivered
+        is_first = self.offers.asks and not self._request.is_redelivered
         return is_first and not self._is_move(uuid)
 
     def _read_state(self) -> None:
@@ -333,6 +334,6 @@ class _Claiming(Claiming):
     def _as_offered(self, node: str, allocations: Mapping[str, Any]) -> dict[str, Any]:
         """The allocations as they were offered, else in the same form."""
         wanted = {uuid: {"resources": each["resources"]} for uuid, each in allocations.items()}
-        offered = self._offers.known.get(node, ())
+        offered = self.offers.known.get(node, ())
         same = (each for each in offered if each["allocations"] == wanted)
         return next(same, {"allocations": wanted})

@@ -26,6 +26,7 @@ from scheduler.claims.placement.needs import (
     may_share_pinned,
     policy_of,
 )
+from scheduler.claims.placement.networks import RoutedNetworks
 
 LOG = logging.getLogger(__name__)
 
@@ -185,18 +186,25 @@ class CandidateQuery:
 
     def __init__(self, conf: cfg.ConfigOpts, client: PlacementClient) -> None:
         self._client = client
+        self._networks = RoutedNetworks.from_conf(conf, client)
         self._options = conf.scheduler
         self._asks_twice = not conf.workarounds.disable_fallback_pcpu_query
 
-    def wishes(self, spec: Any, fleet: Fleet) -> list[Wish]:
+    def segments(self, spec: Any, requester: Requester) -> list[list[str]]:
+        """Aggregates of routed networks, as ``wishes`` takes them; asks Neutron."""
+        return [] if self._networks is None else [*self._networks.aggregates(spec, requester)]
+
+    def wishes(self, spec: Any, fleet: Fleet, segments: Iterable[list[str]] = ()) -> list[Wish]:
         """List the needs of one instance of *spec*: one wish, or two, the better one first.
 
         The second is for hosts that report CPUs for pinning as others.  Raises NoValidHost.
         """
-        groups = groups_of(spec)
-        found = [self._wish(spec, groups, fleet)]
-        if self._asks_twice and may_share_pinned(spec):
-            found.append(self._wish(spec, groups_of(spec, pinned_as_shared=True), fleet))
+        ways = [False, True] if self._asks_twice and may_share_pinned(spec) else [False]
+        found = []
+        for pinned_as_shared in ways:
+            groups = groups_of(spec, pinned_as_shared=pinned_as_shared)
+            groups[0].aggregates += segments
+            found.append(self._wish(spec, groups, fleet))
         return found
 
     def listed(self, wishes: Iterable[Wish], requester: Requester) -> Answer:

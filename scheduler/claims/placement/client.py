@@ -14,13 +14,12 @@ from typing import Any, Final
 
 import requests
 from keystoneauth1 import exceptions as ks_exceptions
-from keystoneauth1 import loading, noauth
 from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.claims.placement.connections import Connections
+from scheduler.claims.placement.connections import Connections, adapter_from_conf
 from scheduler.conf import claims as conf_claims
 from scheduler.engine.record import GIVE_BACK, LIST, LOOK, PUT, QUESTION, READ
 
@@ -39,7 +38,8 @@ OK, NO_CONTENT, NOT_FOUND, BROKEN = 200, 204, 404, 500
 LONGEST_PAUSE_SECONDS, LONGEST_OBEYED_SECONDS = 2.0, 5.0
 #: Time of who names none.
 USUAL_SECONDS: Final = 30.0
-_NOAUTH, _CLAIMING = "noauth", ("PUT", "POST")
+_NO_RETRIES: Final[dict[str, Any]] = {"connect_retries": 0, "status_code_retries": 0}
+_CLAIMING: Final = ("PUT", "POST")
 _TEXT_SHOWN = 300
 
 Allocations = dict[str, Any]
@@ -48,6 +48,10 @@ Allocations = dict[str, Any]
 
 class Unavailable(Exception):
     """Placement was not reached, or did not do what it should; the text says why."""
+
+
+class Refused(Unavailable):
+    """The service answered, but with a status of 4xx."""
 
 
 class Unsure(Unavailable):
@@ -89,8 +93,8 @@ def pause_before(attempt: int) -> float:
     return random.uniform(0, longest) if attempt else 0.0
 
 
-class PlacementClient:
-    """One Placement service; raises :class:`Unavailable` when it cannot be talked to.
+class ServiceClient:
+    """One service; raises :class:`Unavailable` when it cannot be talked to.
 
     A call that gets no answer is made again until its requester's deadline; *timeout* limits each
     try, and *pause* sleeps.
@@ -102,51 +106,97 @@ class PlacementClient:
         self._adapter, self._timeout = adapter, timeout
         self.pause = pause
 
+    def read(self, path: str, version: str | None, requester: Requester) -> dict[str, Any]:
+        """The JSON object that *path* gives; raises Refused where it is not to be had."""
+        response = self._call("GET", path, version, requester)
+        if response.status_code != OK:
+            raise Refused(_error_text(response))
+        try:
+            body = response.json()
+        except ValueError as error:
+            raise Unavailable(f"the answer is not JSON: {error}") from error
+        if not isinstance(body, dict):
+            raise Unavailable(f"the answer is a {type(body).__name__}, not an object")
+        return body
+
+    def _call(
+        self, method: str, path: str, version: str | None, requester: Requester, **more: Any
+    ) -> Any:
+        """Call until there is an answer; a claim only once, if its end is not known."""
+        problem = "no time was left"
+        for attempt in itertools.count(1):
+            left = requester.ends_at - time.monotonic()
+            if left <= 0:
+                break
+            pause, began = pause_before(attempt - 1), time.monotonic()
+            try:
+                response = self._adapter.request(
+                    path,
+                    method,
+                    microversion=version,
+                    headers={"Accept": "application/json"},
+                    global_request_id=requester.request_id,
+                    raise_exc=False,
+                    timeout=min(self._timeout, left),
+                    **_NO_RETRIES,
+                    **more,
+                )
+            except ks_exceptions.SSLError as error:
+                raise Unavailable(str(error)) from error
+            except ks_exceptions.ConnectionError as error:
+                problem = str(error)
+            except ks_exceptions.ClientException as error:
+                raise Unavailable(str(error)) from error
+            else:
+                if response.status_code < BROKEN:
+                    return response
+                problem, asked = _error_text(response), response.headers.get("Retry-After", "")
+                if asked.isdecimal():
+                    pause = min(int(asked), LONGEST_OBEYED_SECONDS)
+            finally:
+                requester.calls.append((_kind_of(method, path), time.monotonic() - began))
+            if method in _CLAIMING:
+                raise Unavailable(problem)
+            self.pause(min(pause, left))
+        raise Unavailable(f"no answer in time: {problem}")
+
+
+class PlacementClient(ServiceClient):
+    """One Placement service."""
+
     @classmethod
     def from_conf(
         cls, conf: cfg.ConfigOpts, pause: Callable[[float], None] = time.sleep
     ) -> PlacementClient:
         """The client that ``[placement]`` describes; nothing connects yet.
 
-        ``noauth`` is an older name of ``auth_type`` ``none``.  Raises ConfigurationError when the
-        options cannot be used.
+        Raises ConfigurationError when the options cannot be used.
         """
-        name, group = conf_claims.NAME, conf[conf_claims.NAME]
-        try:
-            is_older_name = group.auth_type == _NOAUTH and not group.auth_section
-            load = loading.load_auth_from_conf_options
-            auth = noauth.NoAuth() if is_older_name else load(conf, name)
-            if auth is None:
-                raise errors.ConfigurationError(
-                    option="[placement] auth_type",
-                    reason="it must be set where [scheduler] claims = placement",
-                )
-            http, connections = requests.Session(), Connections(group.max_connections)
-            for scheme in ("http://", "https://"):
-                http.mount(scheme, connections)
-            session = loading.load_session_from_conf_options(conf, name, auth=auth, session=http)
-            adapter = loading.load_adapter_from_conf_options(conf, name, session=session)
-            return cls(adapter, group.timeout or conf_claims.TIMEOUT_SECONDS, pause)
-        except (ks_exceptions.ClientException, cfg.Error, TypeError) as error:
-            raise errors.ConfigurationError(option="[placement]", reason=str(error)) from error
+        group = conf[conf_claims.NAME]
+        http, connections = requests.Session(), Connections(group.max_connections)
+        for scheme in ("http://", "https://"):
+            http.mount(scheme, connections)
+        needed_for = "[scheduler] claims = placement"
+        adapter = adapter_from_conf(conf, conf_claims.NAME, needed_for, http)
+        return cls(adapter, group.timeout or conf_claims.TIMEOUT_SECONDS, pause)
 
     def candidates(self, query: str, requester: Requester) -> dict[str, Any]:
         """The answer to ``GET /allocation_candidates`` with *query*."""
-        return self._read(f"/allocation_candidates?{query}", VERSION, requester)
+        return self.read(f"/allocation_candidates?{query}", VERSION, requester)
 
     def allocations(self, consumer: str, requester: Requester) -> Allocations:
         """Allocations of *consumer*."""
-        return self._read(f"/allocations/{consumer}", READING_VERSION, requester)
+        return self.read(f"/allocations/{consumer}", READING_VERSION, requester)
 
     def providers(self, query: str, requester: Requester) -> list[dict[str, Any]]:
         """All resource providers that *query* matches."""
-        body = self._read(f"/resource_providers?{query}", VERSION, requester)
+        body = self.read(f"/resource_providers?{query}", VERSION, requester)
         found: list[dict[str, Any]] = body["resource_providers"]
         return found
 
     def part_of(self, provider: str, part: str, requester: Requester) -> Any:
         """One *part* of *provider*: its ``inventories``, ``usages``, ``traits``, ``aggregates``."""
-        return self._read(f"/resource_providers/{provider}/{part}", VERSION, requester)[part]
+        return self.read(f"/resource_providers/{provider}/{part}", VERSION, requester)[part]
 
     def delete(self, consumer: str, requester: Requester) -> None:
         """Take from *consumer* whatever it has."""
@@ -251,58 +301,6 @@ class PlacementClient:
                 return
             problem = _error_text(response)
         raise Unavailable(problem)
-
-    def _read(self, path: str, version: str, requester: Requester) -> dict[str, Any]:
-        response = self._call("GET", path, version, requester)
-        if response.status_code != OK:
-            raise Unavailable(_error_text(response))
-        try:
-            body = response.json()
-        except ValueError as error:
-            raise Unavailable(f"the answer is not JSON: {error}") from error
-        if not isinstance(body, dict):
-            raise Unavailable(f"the answer is a {type(body).__name__}, not an object")
-        return body
-
-    def _call(self, method: str, path: str, version: str, requester: Requester, **more: Any) -> Any:
-        """Call until there is an answer; a claim only once, if its end is not known."""
-        problem = "no time was left"
-        for attempt in itertools.count(1):
-            left = requester.ends_at - time.monotonic()
-            if left <= 0:
-                break
-            pause, began = pause_before(attempt - 1), time.monotonic()
-            try:
-                response = self._adapter.request(
-                    path,
-                    method,
-                    microversion=version,
-                    headers={"Accept": "application/json"},
-                    global_request_id=requester.request_id,
-                    raise_exc=False,
-                    timeout=min(self._timeout, left),
-                    connect_retries=0,
-                    status_code_retries=0,
-                    **more,
-                )
-            except ks_exceptions.SSLError as error:
-                raise Unavailable(str(error)) from error
-            except ks_exceptions.ConnectionError as error:
-                problem = str(error)
-            except ks_exceptions.ClientException as error:
-                raise Unavailable(str(error)) from error
-            else:
-                if response.status_code < BROKEN:
-                    return response
-                problem, asked = _error_text(response), response.headers.get("Retry-After", "")
-                if asked.isdecimal():
-                    pause = min(int(asked), LONGEST_OBEYED_SECONDS)
-            finally:
-                requester.calls.append((_kind_of(method, path), time.monotonic() - began))
-            if method in _CLAIMING:
-                raise Unavailable(problem)
-            self.pause(min(pause, left))
-        raise Unavailable(f"no answer in time: {problem}")
 
 
 def _may_be_repeated(response: Any, consumer: str, *, has_read: bool) -> bool:

@@ -4,10 +4,39 @@ import threading
 from typing import Any, Final
 
 import requests
+from keystoneauth1 import exceptions, loading, noauth
+from keystoneauth1.adapter import Adapter
+from oslo_config import cfg
+
+from scheduler import errors
 
 #: Age at which a connection is closed: a server may have as many processes as connections, and
 #: one that closes them itself does so just when they are used.
 KEPT_SECONDS: Final = 0.25
+_NOAUTH: Final = "noauth"
+
+
+def adapter_from_conf(
+    conf: cfg.ConfigOpts, name: str, needed_for: str, http: requests.Session | None = None
+) -> Adapter:
+    """The way to the service that the group *name* describes; nothing connects yet.
+
+    ``noauth`` is an older name of ``auth_type`` ``none``.  Raises ConfigurationError when the
+    options cannot be used, or are not set: they are *needed_for* another one.
+    """
+    group = conf[name]
+    try:
+        is_older_name = group.auth_type == _NOAUTH and not group.auth_section
+        load = loading.load_auth_from_conf_options
+        auth = noauth.NoAuth() if is_older_name else load(conf, name)
+        if auth is None:
+            raise errors.ConfigurationError(
+                option=f"[{name}] auth_type", reason=f"it must be set where {needed_for}"
+            )
+        session = loading.load_session_from_conf_options(conf, name, auth=auth, session=http)
+        return loading.load_adapter_from_conf_options(conf, name, session=session)
+    except (exceptions.ClientException, cfg.Error, TypeError) as error:
+        raise errors.ConfigurationError(option=f"[{name}]", reason=str(error)) from error
 
 
 class Connections(requests.adapters.HTTPAdapter):

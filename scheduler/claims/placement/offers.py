@@ -64,6 +64,7 @@ class Offers:
         self.room: dict[str, int] = {}
         self._stage, self._asks_nodes = _Stage.CHOSEN, True
         self._queries_left, self._most_refused = QUERIES, options.placement_refusals
+        self._segments: list[list[str]] = []
         self._wishes: list[Wish] = []
         #: The query by which answers are remembered.
         self._key = ""
@@ -79,12 +80,16 @@ class Offers:
         """True when the candidates of the fleet are fetched next."""
         return self._stage is _Stage.LISTED and not self._is_listed
 
+    def find_segments(self) -> None:
+        """Ask about the networks; raises NoValidHost, NovaException and Unavailable."""
+        self._segments = self._query.segments(self._spec, self._requester)
+
     def offered(self, host_manager: Any) -> Offered:
         """The hosts to choose from; raises NoValidHost and Unavailable."""
         if not self._wishes:
             with host_manager.lock:
                 fleet = fleet_of(host_manager, self._spec)
-            self._wishes = self._query.wishes(self._spec, fleet)
+            self._wishes = self._query.wishes(self._spec, fleet, self._segments)
             self._key = self._wishes[0].for_fleet()
             nodes_tell = all(each.for_node("any", self._memory.shared) for each in self._wishes)
             if not (self.asks and nodes_tell):

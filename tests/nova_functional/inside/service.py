@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from unittest import mock
 
 import bus
+import networks
 import nova.conf
 import nova.service
 import plugged
@@ -187,6 +188,7 @@ def install() -> None:
     """Replace the scheduler of Nova's tests by ours."""
     bus.install(lambda method: counts.update([f"rpc:{method}"]))
     plugged.install()
+    networks.install()
     startup.change_log_levels = lambda before, conf: None  # logging is the test's
     _install_service()
     _install_databases()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
+import networks
 import nova.conf
 import nova.rpc
 from nova.scheduler import filters
@@ -25,8 +26,8 @@ _NOT_PASSED_ON = frozenset(
 )
 _GROUPS_NOT_PASSED_ON = frozenset(
     (
-        *("api_database", "database", "keystone_authtoken", "metrics_endpoint", "oslo_limit"),
-        *("oslo_policy", "placement", "placement_database", "service_user", "wsgi"),
+        *("api_database", "database", "keystone_authtoken", "metrics_endpoint", "neutron"),
+        *("oslo_limit", "oslo_policy", "placement", "placement_database", "service_user", "wsgi"),
     )
 )
 
@@ -51,6 +52,7 @@ def text(host: str, folder: str, api_url: str, main_url: str, placement: str) ->
         ("endpoint", placement),
         ("endpoint_override", placement),
     ]
+    groups["neutron"] = [("auth_type", "none"), ("endpoint_override", networks.endpoint())]
     groups["scheduler"].append(("claims", "placement"))
     _leave_out_mocked(groups["filter_scheduler"])
     for line in filter(None, os.environ.get("EXTRA_OPTIONS", "").split(";")):

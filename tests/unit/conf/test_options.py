@@ -12,7 +12,7 @@ from scheduler.conf import names
 from scheduler.conf.effective import masked
 from scheduler.conf.filter_scheduler import parse_ratios
 
-LIBRARIES = ("database", "api_database", "placement")
+LIBRARIES = ("database", "api_database", "placement", "neutron")
 
 # group, name, old group, old name, a value that is not the default
 SPELLINGS = [
@@ -48,6 +48,7 @@ SPELLINGS = [
     notifications notification_format DEFAULT notification_format both
     pci alias DEFAULT pci_alias {"name":"a1"}
     placement auth_type placement auth_plugin none
+    neutron auth_type neutron auth_plugin none
     placement valid_interfaces placement os_interface internal
     placement region_name placement os_region_name RegionOne
     database connection DEFAULT sql_connection sqlite://

@@ -1,0 +1,82 @@
+"""Routed networks: segments from a stand-in for Neutron, their aggregates from a real Placement."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from scheduler import errors, objects
+from tests.functional.placement_fleet import Fleet, Worker, a_name
+from tests.functional.test_placement_claims import database
+from tests.servers.loopback_http import ADDRESS, LoopbackServer, QuietHandler
+from tests.servers.placement import Placement
+
+__all__ = ["database"]
+
+OPTION = "query_placement_for_routed_network_aggregates"
+
+
+class Neutron(LoopbackServer):
+    """Answers each path as ``answers`` says."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, object] = {}
+        super().__init__(_Handler)
+
+
+class _Handler(QuietHandler):
+    def answer(self) -> None:
+        found = self.server.owner.answers.get(self.path)
+        content = json.dumps(found).encode()
+        self.send_response(404 if found is None else 200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+@pytest.fixture
+def neutron() -> Iterator[Neutron]:
+    with Neutron() as server:
+        yield server
+
+
+def networks(**ids: str) -> dict[str, objects.NetworkRequestList]:
+    request = objects.NetworkRequest(**{"network_id": None, **ids})
+    return {"requested_networks": objects.NetworkRequestList(objects=[request])}
+
+
+@pytest.mark.parametrize("query", ["chosen", "fleet"])
+def test_hosts_are_on_a_segment_of_each_network(database, placement_server, neutron, query) -> None:
+    placement: Placement = placement_server
+    fleet = Fleet(database, placement, query)
+    here, there, network, port = (a_name() for _each in range(4))
+    fleet.add("p1", report={"free_ram_mb": 9000})
+    fleet.add("p2", aggregates=[here])
+    fleet.add("p3", aggregates=[there])
+    segments = {name: a_name() for name in (here, there)}
+    for aggregate, segment in segments.items():
+        placement.add_node(segment, {}, aggregates=[aggregate])
+    subnets = [{"segment_id": segments[each]} for each in (here, there)]
+    neutron.answers = {
+        f"/v2.0/subnets?network_id={network}": {"subnets": subnets},
+        f"/v2.0/ports/{port}": {"port": {"network_id": network, "fixed_ips": [{"subnet_id": "s"}]}},
+        "/v2.0/subnets/s": {"subnet": subnets[1]},
+    }
+    worker = Worker(database, placement.settings, placement_query=query)
+    on_network, with_port = networks(network_id=network), networks(port_id=port)
+    assert worker.hosts("req-1", [a_name()], 64, **on_network) == ["p1"]
+    conf = worker.conf
+    conf.set_override(OPTION, True, group="scheduler")
+    conf.set_override("auth_type", "none", group="neutron")
+    endpoint = f"http://{ADDRESS}:{neutron.port}"
+    conf.set_override("endpoint_override", endpoint, group="neutron")
+    worker.driver.claims.reconfigured(conf)()
+    name = a_name()
+    ((chosen, *others),) = worker.select("req-2", [name], 64, **on_network)
+    assert sorted(each.service_host for each in (chosen, *others)) == ["p2", "p3"]
+    assert fleet.host_of(name) == [chosen.service_host]
+    assert worker.hosts("req-3", [a_name()], 64, **with_port) == ["p3"]
+    assert worker.hosts("req-4", [a_name()], 64) == ["p1"]
+    neutron.answers.clear()
+    with pytest.raises(errors.NoValidHost, match=f"not found for the network {network}"):
+        worker.select("req-5", [a_name()], 64, **on_network)
