@@ -3,7 +3,7 @@
 Follows reference pages objects (sections 5 and 7) and conductor (sections 8.2 and 11).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 from scheduler.objects import registry
@@ -28,7 +28,6 @@ from scheduler.objects.numa import InstanceNUMATopology
 from scheduler.objects.registry import AnyObject
 from scheduler.objects.request_parts import Flavor, SecurityGroupList
 
-_Take = Callable[[str], None]
 NAME_TEMPLATE = "instance-%08x"
 
 
@@ -77,7 +76,21 @@ class InstancePCIRequests(WireObject):
         return result
 
 
-class Instance(WireObject):
+class _SinceMajorOne(WireObject):
+    """Base of classes that take 1.x, their versions up to Liberty; 2.0 only dropped fields."""
+
+    def _take_version(self, version: str) -> None:
+        try:
+            is_older = registry.parse(version)[0] == 1
+        except ValueError as error:
+            raise BadValue(str(error)) from error
+        if is_older:
+            self.__dict__["_version"] = version
+        else:
+            super()._take_version(version)
+
+
+class Instance(_SinceMajorOne):
     """An instance; senders may set only ``uuid``.
 
     Sizes as in a flavor.  Objects that scheduling never reads are kept as received.
@@ -135,27 +148,9 @@ class Instance(WireObject):
         """The instance's name for hypervisors, once it has an ``id``."""
         return None if self.id is None else NAME_TEMPLATE % self.id
 
-    def _take_version(self, version: str) -> None:
-        _take_older_major(self, version, super()._take_version)
 
-
-class InstanceList(ListObject, of=Instance, version="2.6"):
+class InstanceList(_SinceMajorOne, ListObject, of=Instance, version="2.6"):
     """Instances."""
-
-    def _take_version(self, version: str) -> None:
-        _take_older_major(self, version, super()._take_version)
-
-
-def _take_older_major(obj: Instance | InstanceList, version: str, take: _Take) -> None:
-    """Accept 1.x, the versions of these classes up to Liberty; 2.0 only dropped fields."""
-    try:
-        is_older = registry.parse(version)[0] == 1
-    except ValueError as error:
-        raise BadValue(str(error)) from error
-    if is_older:
-        obj.__dict__["_version"] = version
-        return
-    take(version)
 
 
 class BlockDeviceMapping(WireObject):
