@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.claims.shared_reservations import SharedReservations
-from scheduler.hosts.candidates import heard_in_time
+from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.metrics import catalogue
 from scheduler.metrics.samples import Samples
 from scheduler.notifications.notifier import Outbox
@@ -86,14 +86,12 @@ def read_manager(samples: Samples, manager: Any) -> None:
 def host_states(table: Any, now: float, service_down_time_seconds: float) -> dict[str, int]:
     """Compute nodes of *table* by state, each counted once: a disabled one may be down, too."""
     rows = np.fromiter(table.rows.values(), dtype=np.int64, count=len(table.rows))
-    has_service = table.column("has_service")[rows]
-    disabled = has_service & table.column("service_disabled")[rows]
-    heard = heard_in_time(table.column("service_last_seen")[rows], now, service_down_time_seconds)
-    up = has_service & ~disabled & heard & ~table.column("service_forced_down")[rows]
+    hosts = Candidates(Scope(table, now, service_down_time_seconds), rows)
+    disabled = hosts.has_service & hosts.service_disabled
     counts = {
-        "up": int(np.count_nonzero(up)),
+        "up": int(np.count_nonzero(hosts.has_service & ~disabled & hosts.service_up)),
         "disabled": int(np.count_nonzero(disabled)),
-        "without_service": int(np.count_nonzero(~has_service)),
+        "without_service": int(np.count_nonzero(~hosts.has_service)),
     }
     counts["down"] = len(rows) - sum(counts.values())
     return {**counts, "incomplete": len(table.incomplete)}
