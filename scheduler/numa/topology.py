@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from scheduler import objects
@@ -256,12 +256,7 @@ class HostCell:
             memory_usage=self.memory_usage_mb,
             pinned_cpus=set(self.pinned),
             siblings=[set(group) for group in self.siblings],
-            mempages=[
-                objects.NUMAPagesTopology(
-                    size_kb=p.size_kb, total=p.total, used=p.used, reserved=p.reserved
-                )
-                for p in self.pages
-            ],
+            mempages=[objects.NUMAPagesTopology(**asdict(each)) for each in self.pages],
             **optional,
         )
 
