@@ -17,6 +17,7 @@ from scheduler import errors, idempotency, objects
 from scheduler.engine.record import PlacementUse
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.reservations import Reservation
+from scheduler.hosts.table import Key
 
 Selections = list[list[objects.Selection]]
 """Per instance the chosen host, then its alternates."""
@@ -102,6 +103,8 @@ class Lost:
 
     #: True if others took it; else it is known by now what else to choose from.
     is_race: bool = True
+    #: Hosts that somebody holds a lock on, and for too long.
+    locked: frozenset[Key] = frozenset()
     outcome: ClassVar[str] = "lost"
 
 

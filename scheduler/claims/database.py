@@ -1,69 +1,40 @@
 """Claims as rows of a database that all schedulers of the fleet name.
 
-A decision is written before it is answered: a compare-and-swap on the generation of every host, or
-nothing.  Requests that wait at the same time are written in one transaction.  Those that chose a
-host which has moved on are lost, and the others are written without them (docs/decisions/0007).
-Claims that others have written are counted by ``shared_reservations``, which ``reader`` feeds.
+A decision is written before it is answered, by ``writer``.  Claims that others have written are
+counted by ``shared_reservations``, which ``reader`` feeds (docs/decisions/0007).
 """
 
 import contextlib
-from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from oslo_db import exception as db_exception
 from oslo_log import log as logging
 from oslo_utils import uuidutils
-from sqlalchemy import Connection
 
-from scheduler import concurrency, errors
-from scheduler.claims import amounts
+from scheduler import errors
 from scheduler.claims.backend import (
     Booked,
     Claiming,
     Claims,
     Decided,
     Lost,
+    Offered,
     Repeated,
     Request,
     Result,
 )
-from scheduler.claims.reader import utc
-from scheduler.claims.shared_reservations import SharedReservations, db_key
+from scheduler.claims.shared_reservations import SharedReservations
+from scheduler.claims.writer import LOST, ClaimWriter, earlier_answer
 from scheduler.db import claims as claim_rows
 from scheduler.db import rows
 from scheduler.db.database import FAILURES, refused_value
-from scheduler.db.sessions import WriteSession
 from scheduler.hosts.refresh import SharedRun
 from scheduler.hosts.reservations import Reservation
 from scheduler.hosts.table import Key
-from scheduler.idempotency import answer_from_text, answer_to_text, refusal_to_text
+from scheduler.idempotency import refusal_to_text
 
 LOG = logging.getLogger(__name__)
-
-#: Most tries of one batch: each time some hosts may have moved on, or an instance may have got
-#: a claim from another request.
-WRITES_AT_MOST = 5
-LOST = Lost()
-
-
-@dataclass(slots=True, eq=False)
-class Write:
-    """One decision to be written; *result* is None until then, or an error to be raised."""
-
-    request_id: str
-    decided: Decided
-    result: Any = None
-
-    @property
-    def keys(self) -> list[Key]:
-        """The hosts of its instances, in order."""
-        return [each.key for each in self.decided.reservations]
-
-
-class _Moved(Exception):
-    """A host is not at the generation that was expected."""
 
 
 class DatabaseClaims(Claims):
@@ -78,9 +49,7 @@ class DatabaseClaims(Claims):
         self.reservations = reservations
         self.database = reservations.database
         self.lock = lock
-        self._session = WriteSession(self.database)
-        self._waiting: deque[Write] = deque()
-        self._write_all = SharedRun(self._write_waiting, gather=concurrency.let_others_catch_up)
+        self.writer = ClaimWriter(reservations, lock)
         self._read_shared = SharedRun(self._count_new)
 
     def read_new(self) -> None:
@@ -98,7 +67,7 @@ class DatabaseClaims(Claims):
         with self.lock:
             keys = list(self.reservations.table.rows)
         with _answering():
-            self._begin(keys)
+            self.writer.begin(keys)
 
     @contextlib.contextmanager
     def open(self, request: Request) -> Iterator[Claiming]:
@@ -107,30 +76,9 @@ class DatabaseClaims(Claims):
         Who decides after the write under way can come with all others into the next one, and
         knows what it found.
         """
-        self._write_all.wait()
+        self.writer.wait()
         with _answering():
             yield _Claiming(self, request)
-
-    def write(self, request_id: str, decided: Decided) -> Result:
-        """Claim for all instances or none; what is not claimed is given back.
-
-        Raises NoValidHost where that was the answer to the same request, and oslo.db's errors
-        when the database does not answer.
-        """
-        one = Write(request_id, decided)
-        self._waiting.append(one)
-        try:
-            self._write_all()
-        except BaseException as error:
-            # After its own end, the error of the next write is that of others.
-            if one.result is None or not isinstance(error, Exception):
-                with self.lock:
-                    self._end(_open([one]))
-                raise
-        if isinstance(one.result, BaseException):
-            raise one.result
-        result: Result = one.result
-        return result
 
     def refuse(self, request_id: str, uuids: Sequence[str], refusal: errors.NoValidHost) -> bool:
         """Remember for every worker that the request gets no host; False if it has claims."""
@@ -142,189 +90,6 @@ class DatabaseClaims(Claims):
             return False
         return True
 
-    # --- one write -----------------------------------------------------------------------
-
-    def _write_waiting(self) -> None:
-        batch = [self._waiting.popleft() for _number in range(len(self._waiting))]
-        try:
-            self._write(batch)
-        except BaseException as error:
-            with self.lock:
-                self._end(_open(batch), error)
-            raise
-
-    def _write(self, batch: list[Write]) -> None:
-        """Write *batch* together; after an error that is not the connection's, one by one."""
-        try:
-            self._write_together(batch)
-        except db_exception.DBConnectionError:
-            raise
-        except Exception as error:  # noqa: BLE001 - raised by write()
-            if len(batch) == 1:
-                with self.lock:
-                    self._end(_open(batch), error)
-            else:
-                LOG.debug("Claims of %d requests are written one by one: %s", len(batch), error)
-                for one in _open(batch):
-                    self._write([one])
-
-    def _write_together(self, batch: list[Write]) -> None:
-        reads = False
-        for _attempt in range(WRITES_AT_MOST):
-            self._begin({key for one in _open(batch) for key in one.keys})
-            with self.lock:
-                is_valid, known = self.reservations.is_valid, self.reservations.known
-                self._end(e for e in _open(batch) if not all(map(is_valid, e.decided.reservations)))
-                expected = {key: known[key] for one in _open(batch) for key in one.keys}
-                reads = reads or any(map(self.reservations.claim_of, self._consumers(batch)))
-            existing = self._existing(batch) if reads else {}
-            if not _open(batch):
-                return
-            try:
-                self._commit(_open(batch), expected, existing)
-            except db_exception.DBDuplicateEntry:
-                LOG.debug("Another worker has just claimed for one of the same instances")
-                reads = True
-            except _Moved:
-                LOG.debug("Others have claimed on the same hosts")
-                self._end_moved(batch, expected)
-            else:
-                return
-        with self.lock:
-            self._end(_open(batch))
-
-    def _existing(self, batch: list[Write]) -> dict[str, Any]:
-        """The claims that consumers have; a request that was answered before is done."""
-        answers = []
-        with self.database.read() as conn:
-            found = claim_rows.of_consumers(conn, self._consumers(batch))
-            for one in _open(batch):
-                consumers = self._consumers([one])
-                if not found.keys().isdisjoint(consumers):
-                    answers.append((one, _earlier_answer(conn, consumers, one.request_id)))
-        with self.lock:
-            for one, answer in answers:
-                if answer is not None:
-                    self._end([one], answer)
-        return found
-
-    def _commit(
-        self, batch: list[Write], expected: dict[Key, int], existing: dict[str, Any]
-    ) -> None:
-        """Write the claims of *batch* in place of the *existing*."""
-        made = Counter(key for one in batch for key in one.keys)
-        steps = {self.reservations.host_ids[key]: (expected[key], made[key]) for key in made}
-        replaced = [existing[each] for each in self._consumers(batch) if each in existing]
-        values = list(self._values(batch, expected))
-
-        def swap(conn: Connection) -> Sequence[Any]:
-            if not claim_rows.compare_and_swap(conn, steps):
-                raise _Moved
-            claim_rows.retire(conn, replaced, rows.utcnow())
-            return claim_rows.insert(conn, values)
-
-        generations = {key: expected[key] + made[key] for key in made}
-        try:
-            found = self._session.run(swap)
-        except db_exception.DBConnectionError:
-            LOG.warning("The connection broke while claims were written; looking what is there")
-            generations, found = {}, ()
-            self._end_unwritten(batch)
-        with self.lock:
-            several = [each for one in _open(batch) for each in one.decided.reservations]
-            self.reservations.written(several, generations, found)
-            for one in _open(batch):
-                one.result = Booked(one.decided.selections)
-
-    def _end_moved(self, batch: list[Write], expected: dict[Key, int]) -> None:
-        """Lose what was decided on hosts that are at another generation by now.
-
-        A generation that went back (a row made anew, a restored database) is raised above all
-        that is known here, as claims with later ones may be open.
-        """
-        found = claim_rows.known_hosts(self.database, list(map(db_key, expected)))
-        behind = {
-            row.id: generation + 1
-            for key, generation in expected.items()
-            if (row := found.get(db_key(key))) is not None and row.generation < generation
-        }
-        if behind:
-            self.database.write_retrying(lambda conn: claim_rows.raise_to(conn, behind))
-        with self.lock:
-            ids, moved = self.reservations.host_ids, set()
-            for key, generation in expected.items():
-                row = found.get(db_key(key))
-                if row is None:  # somebody deleted it
-                    del ids[key]
-                elif (row.id, row.generation) != (ids[key], generation):
-                    ids[key] = row.id
-                    self.reservations.held[key] = behind.get(row.id, row.generation)
-                else:
-                    continue
-                moved.add(key)
-            self._end(each for each in _open(batch) if not moved.isdisjoint(each.keys))
-
-    def _end_unwritten(self, batch: list[Write]) -> None:
-        """After a commit of unknown end: what was not written is lost."""
-        with self.database.read() as connection:
-            found = claim_rows.of_consumers(connection, self._consumers(batch))
-
-        def is_written(request_id: str, reservation: Reservation) -> bool:
-            row = found.get(self.reservations.claim(reservation).consumer)
-            place = (*db_key(reservation.key), request_id)
-            return row is not None and (row.host, row.node, row.request_id) == place
-
-        with self.lock:
-            for one in _open(batch):
-                if not all(is_written(one.request_id, each) for each in one.decided.reservations):
-                    self._end([one])
-
-    def _end(self, batch: Iterable[Write], result: Any = LOST) -> None:
-        """Give back what was decided; claims of others count, as far as they are known by now."""
-        for one in batch:
-            self.reservations.give_back(one.decided.reservations)
-            one.result = result
-
-    def _consumers(self, batch: list[Write]) -> list[str]:
-        several = [each for one in _open(batch) for each in one.decided.reservations]
-        return [self.reservations.claim(each).consumer for each in several]
-
-    def _values(
-        self, batch: Iterable[Write], expected: Mapping[Key, int]
-    ) -> Iterator[dict[str, Any]]:
-        """The rows of the claims, whose generations follow the *expected* ones."""
-        latest = dict(expected)
-        for one in batch:
-            pairs = zip(one.decided.reservations, one.decided.selections, strict=True)
-            for reservation, selections in pairs:
-                latest[reservation.key] += 1
-                claim, terms = self.reservations.claim(reservation), reservation.terms
-                host, node = db_key(reservation.key)
-                generation = latest[reservation.key]
-                claim.written = (host, node, generation, one.request_id)
-                yield {
-                    "consumer_uuid": claim.consumer,
-                    "host": host,
-                    "node": node,
-                    "generation": generation,
-                    **amounts.to_columns(reservation.amount),
-                    "flavor_id": terms.flavor_id,
-                    "source_host": terms.source_host,
-                    "request_id": one.request_id,
-                    "answer": answer_to_text(selections),
-                    "created_at": utc(terms.created_at),
-                    "expires_at": utc(terms.expires_at),
-                }
-
-    def _begin(self, keys: Collection[Key]) -> None:
-        """Begin to count the claims on hosts: have a generation to compare for each."""
-        ids = self.reservations.host_ids
-        # A difference of sets would go through all hosts that are known, at every claim.
-        wanted = {db_key(key): key for key in keys if key not in ids}
-        if wanted:
-            found = claim_rows.begin(self.database, wanted)
-            ids.update({key: found[each].id for each, key in wanted.items()})
-
 
 class _Claiming(Claiming):
     """One request that is to be claimed for, unless it takes nothing of its hosts."""
@@ -334,6 +99,16 @@ class _Claiming(Claiming):
         self._request = request
         self._id = request.request_id if request.takes_hosts else None
         self._names = request.names if request.takes_hosts else ()
+        self._locked: set[Key] = set()
+
+    def offered(self) -> Offered | None:
+        """See the base class: any host on which nobody holds a lock for too long."""
+        if not self._locked:
+            return None
+        with self._claims.lock:
+            table = self._claims.reservations.table
+            found = [table.rows[key] for key in self._locked & table.rows.keys()]
+            return Offered({table.value(row, "uuid"): 0 for row in found}, others=True)
 
     def book(self, decided: Decided) -> Result:
         """See the base class; raises NoValidHost where that was the answer before."""
@@ -343,7 +118,10 @@ class _Claiming(Claiming):
                 claims.reservations.give_back(decided.reservations)
             return Booked(decided.selections, outcome=None)
         # Without an id of its own no request is ever the same as another one.
-        return claims.write(self._id or uuidutils.generate_uuid(), decided)
+        result = claims.writer.write(self._id or uuidutils.generate_uuid(), decided)
+        if isinstance(result, Lost):
+            self._locked |= result.locked
+        return result
 
     def in_doubt(self) -> Collection[Reservation]:
         """See the base class; none where the request's own claims may be what is in its way."""
@@ -355,8 +133,12 @@ class _Claiming(Claiming):
     def refused(self, error: errors.NovaException) -> Lost | Repeated:
         """See the base class: another worker may have given the last host to this very request.
 
-        A refusal is written, so that every worker answers the same from now on.
+        A refusal is written, so that every worker answers the same from now on.  No host is refused
+        for a lock.
         """
+        if self._locked:
+            self._locked.clear()
+            return LOST
         answer = self._given_before()
         if answer is None and isinstance(error, errors.NoValidHost) and self._names and self._id:
             is_written = self._claims.refuse(self._id, self._names, error)
@@ -369,7 +151,7 @@ class _Claiming(Claiming):
         if not self._names or not self._id:
             return None
         with self._claims.database.read() as connection:
-            return _earlier_answer(connection, self._names, self._id)
+            return earlier_answer(connection, self._names, self._id)
 
 
 @contextlib.contextmanager
@@ -381,20 +163,3 @@ def _answering() -> Iterator[None]:
             raise errors.InvalidRequest(field="a value", reason=text) from error
         LOG.error("Hosts cannot be claimed: %s", error)
         raise errors.StateUnavailable(reason="hosts cannot be claimed") from error
-
-
-def _earlier_answer(
-    connection: Connection, consumers: Collection[str], request_id: str
-) -> Repeated | errors.NoValidHost | None:
-    """The answer that the claims of the request hold; None if there are none, or no more."""
-    found = claim_rows.answered(connection, consumers, request_id)
-    if any(each not in found for each in consumers):
-        return None
-    try:
-        return Repeated([answer_from_text(found[each].answer) for each in consumers])
-    except errors.NoValidHost as refusal:
-        return refusal
-
-
-def _open(batch: Iterable[Write]) -> list[Write]:
-    return [each for each in batch if each.result is None]

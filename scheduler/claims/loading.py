@@ -18,6 +18,7 @@ from scheduler.claims.reader import ClaimReader
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.db import migration
 from scheduler.db.database import FAILURES, Database, configured_settings
+from scheduler.db.limits import TransactionLimits
 from scheduler.hosts.host_state import Fitting
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
@@ -99,11 +100,23 @@ def check_ready(conf: cfg.ConfigOpts, database: Database) -> None:
 
 
 def claims_database(conf: cfg.ConfigOpts, database: Database) -> Database:
-    """The database of ``[claims] connection``, else *database*; raises ConfigurationError."""
-    url = conf.claims.connection
-    if not url:
+    """The database of ``[claims] connection``, else *database*; raises ConfigurationError.
+
+    On a server it has connections of its own, which keep no lock for long.
+    """
+    url, options = conf.claims.connection, conf.claims
+    if not url and database.dialect_name == "sqlite":
         return database
-    return Database(url, settings=configured_settings(conf), option=CONNECTION)
+    claimed = Database(
+        url or database.url,
+        settings=configured_settings(conf),
+        is_read_only=not url and database.is_read_only,
+        option=CONNECTION if url else database.option,
+        silence_timeout_seconds=database.silence_timeout_seconds,
+        limits=TransactionLimits(options.idle_transaction_seconds, options.lock_wait_seconds),
+    )
+    database.remember(claimed)
+    return claimed
 
 
 def settle(conf: cfg.ConfigOpts, database: Database, driver: Any = None) -> None:

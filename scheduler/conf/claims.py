@@ -25,6 +25,21 @@ CLAIMS_OPTIONS: list[cfg.Opt] = [
         help="Seconds after which a claim expires whose server never appeared on any host. It must "
         "be longer than a server may wait for a busy compute host.",
     ),
+    cfg.IntOpt(
+        "idle_transaction_seconds",
+        default=3,
+        min=1,
+        help="Seconds after which the database ends a transaction of claims whose scheduler does "
+        "nothing: it was stopped, or its network is gone. Until then it may keep others from "
+        "claiming on its hosts. MySQL has no such limit; it closes idle connections instead.",
+    ),
+    cfg.IntOpt(
+        "lock_wait_seconds",
+        default=2,
+        min=1,
+        help="Seconds that a claim waits for a host that another scheduler is claiming on. Then "
+        "the request is decided anew, without that host.",
+    ),
 ]
 
 WORKAROUNDS = cfg.OptGroup("workarounds", title="Workarounds", help="For fleets in transition.")

@@ -94,6 +94,12 @@ def compare_and_swap(connection: Connection, expected: Mapping[int, tuple[int, i
     return moved == len(expected)
 
 
+def unlocked(connection: Connection, numbers: Collection[int]) -> set[int]:
+    """Those of the hosts with these ids that nobody holds a lock on."""
+    query = sa.select(claim_hosts.c.id).where(claim_hosts.c.id.in_(numbers))
+    return set(connection.execute(query.with_for_update(skip_locked=True)).scalars())
+
+
 def raise_to(connection: Connection, generations: Mapping[int, int]) -> None:
     """Raise hosts, given by id, to these *generations*, unless they are beyond them."""
     for number, generation in sorted(generations.items()):

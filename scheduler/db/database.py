@@ -32,6 +32,7 @@ from scheduler.conf.effective import masked
 from scheduler.db import layout as layouts
 from scheduler.db import url as db_url
 from scheduler.db.layout import Layout, Statement
+from scheduler.db.limits import DEFAULT_LIMITS, TransactionLimits
 
 Result = TypeVar("Result")
 
@@ -54,7 +55,9 @@ EMBEDDED_FILE = "nova.sqlite"
 SQLITE_BUSY_TIMEOUT_SECONDS = 30
 SQLITE_BUSY_TIMEOUT = f"PRAGMA busy_timeout = {SQLITE_BUSY_TIMEOUT_SECONDS * 1000}"
 SQLITE_POLL_SECONDS = (0.001, 0.01)
-#: PostgreSQL's codes for a serialisation failure and for a lock that was not to be had in time.
+#: Codes for a lock that was not to be had in time, of PostgreSQL and of MySQL and MariaDB, and
+#: PostgreSQL's for a serialisation failure.
+LOCK_TIMEOUTS = ("55P03", 1205)
 POSTGRESQL_RETRYABLE = ("40001", "55P03")
 IMMEDIATE = "nova_immediate"
 #: Queries for the server's time.
@@ -84,6 +87,7 @@ class Database:
         is_read_only: bool = False,
         option: str = db_url.OPTION,
         silence_timeout_seconds: int = 0,
+        limits: TransactionLimits = DEFAULT_LIMITS,
     ) -> None:
         """*settings* are the values of ``[database]`` that differ from oslo.db's defaults.
 
@@ -99,6 +103,7 @@ class Database:
         url = db_url.with_parameters(parsed, self._settings["connection_parameters"])
         self.url = db_url.with_verified_tls(url, option)
         self.silence_timeout_seconds = silence_timeout_seconds
+        self._limits = limits
         self.is_embedded_default = is_embedded_default
         self._engine: Engine | None = None
         self._engine_lock = threading.Lock()
@@ -181,12 +186,17 @@ class Database:
             if not self.is_read_only:
                 event.listen(engine, "connect", _write_ahead)
             event.listen(engine, "begin", _begin_immediate)
-        elif self.dialect_name == "mysql":
-            event.listen(engine, "connect", _read_committed)
+        else:
+            event.listen(engine, "connect", self._connected)
         # oslo.db has connected already, to see whether the server is there: forget that
         # connection, which the listeners above have not seen.
         engine.dispose()
         return engine
+
+    def _connected(self, connection: Any, _record: object) -> None:
+        if self.dialect_name == "mysql":
+            _read_committed(connection)
+        self._limits.put_in_force(self.dialect_name, connection)
 
     def _check_certificate(self, url: URL) -> None:
         """Raise ConfigurationError if the server is the wrong one: waiting would not help."""
@@ -269,6 +279,10 @@ class Database:
         """*keeper* keeps a connection of this database, to be closed with the others."""
         self._keepers.add(keeper)
 
+    def close(self) -> None:
+        """Close the connections, as one that another database remembers."""
+        self.dispose()
+
     def dispose(self) -> None:
         """Close the connections, pooled and kept; the next use opens new ones."""
         for keeper in list(self._keepers):
@@ -315,7 +329,7 @@ def _begin_immediate(connection: Connection) -> None:
         connection.exec_driver_sql(SQLITE_BUSY_TIMEOUT)
 
 
-def _read_committed(connection: Any, _record: object) -> None:
+def _read_committed(connection: Any) -> None:
     """Let every statement on MySQL see what is committed, not the snapshot of the first one."""
     with connection.cursor() as cursor:
         cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
@@ -329,6 +343,13 @@ def refused_value(error: BaseException) -> str | None:
     if isinstance(error, db_exception.DBDataError) or isinstance(cause, exc.DataError | ValueError):
         return str(getattr(cause, "orig", cause))
     return None
+
+
+def is_lock_timeout(error: BaseException) -> bool:
+    """True when a statement has waited for a lock for too long."""
+    original = getattr(getattr(error, "inner_exception", error), "orig", None)
+    codes = (getattr(original, "sqlstate", None), *getattr(original, "args", ())[:1])
+    return any(each in LOCK_TIMEOUTS for each in codes)
 
 
 def _is_lock_failure(error: BaseException) -> bool:

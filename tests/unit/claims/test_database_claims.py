@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from scheduler import errors
 from scheduler.claims.backend import Booked, Lost
-from scheduler.claims.database import Write
+from scheduler.claims.writer import Write
 from scheduler.db import claims as claim_rows
 from scheduler.db import tables
 from tests.unit.claims.fleets import GB, a_name
@@ -32,7 +32,7 @@ def test_a_claim_counted_while_the_own_is_written_wins(fleet, worker, monkeypatc
     """Also if the generation by then is the one that the write would expect."""
     one, other = worker(), worker()
     pending = other.decide("req-2", 3 * GB, a_name())
-    writer = other.driver.claims
+    writer = other.driver.claims.writer
     commit = writer._commit
 
     def late(*arguments):
@@ -51,7 +51,7 @@ def test_what_others_wrote_is_lost_alone(fleet, worker, monkeypatch):
     meeting, apart = other.decide("req-1", 3 * GB, a_name()), other.decide("req-2", GB, a_name())
     assert meeting.hosts != apart.hosts
     one.hosts("req-x", 3 * GB, a_name())
-    writer = other.driver.claims
+    writer = other.driver.claims.writer
     batch = [Write(f"req-{number}", each.decided) for number, each in enumerate((meeting, apart))]
     writer._write(batch)
     assert [type(each.result) for each in batch] == [Lost, Booked]
@@ -67,7 +67,7 @@ def test_a_value_that_no_column_holds_fails_its_own_request(fleet, worker):
         Write(request_id, each.decided)
         for request_id, each in (("req-1", good), ("req-\ud800", bad), ("req-2", other))
     ]
-    one.driver.claims._write(batch)
+    one.driver.claims.writer._write(batch)
     assert [isinstance(each.result, Booked) for each in batch] == [True, False, True]
     assert len(fleet.claims()) == 2
     assert sum(one.free_mb().values()) == (12 - 2) * GB
@@ -256,7 +256,7 @@ class SlowWrites:
 
     def __init__(self, one, monkeypatch, error=None):
         self.events, self.begun, self._may_end = [], threading.Event(), threading.Event()
-        self._writer, self._write, self._error = one.driver.claims, None, error
+        self._writer, self._write, self._error = one.driver.claims.writer, None, error
         self._write = self._writer._write
         monkeypatch.setattr(self._writer, "_write", self)
 
@@ -317,7 +317,7 @@ def test_a_claim_that_is_made_stays_whatever_befalls_the_next_write(fleet, worke
     """The write under way takes it along; the one that its caller waits for is of others."""
     one, name = worker(), a_name()
     pending = one.decide("req-1", GB, name)
-    writer = one.driver.claims
+    writer = one.driver.claims.writer
 
     def write_two():
         writer._write_waiting()

@@ -23,9 +23,9 @@ def statements(worker):
     def note(_connection, _cursor, statement, *_others):
         asked.append(statement)
 
-    sa.event.listen(worker.database.engine, "before_cursor_execute", note)
+    sa.event.listen(worker.driver.claims.database.engine, "before_cursor_execute", note)
     yield asked
-    sa.event.remove(worker.database.engine, "before_cursor_execute", note)
+    sa.event.remove(worker.driver.claims.database.engine, "before_cursor_execute", note)
 
 
 def reads_all(worker):
