@@ -102,6 +102,7 @@ def parts() -> Mapping[str, Part]:
         ),
         "fuzz": Part({each: ("tests.fuzz", each) for each in listed()}, at_a_time=2),
         "nova": Part({each.stem: (*_PYTEST, f"tests/nova/{each.name}") for each in nova}),
+        "nova-functional": Part({"all modules": ("tests.nova_functional",)}),
         "samples": Part({name: (*_PYTEST, *paths) for name, paths in SAMPLES.items()}),
         "versions": Part({each: (_VERSIONS, each) for each in ("lowest", "highest")}),
     }

@@ -2,6 +2,8 @@
 
     python -m tests.nova_functional                            # all of modules.txt
     python -m tests.nova_functional test_scheduler regressions.test_bug_1671648
+    python -m tests.nova_functional --sample                   # sample.txt, with ours alone
+    python -m tests.nova_functional --release 33 test_scheduler
     python -m tests.nova_functional --only ours test_servers   # without Nova's scheduler
 
 Results stand in ``build/nova_functional``, a line per test: a run that was stopped goes on.  Those
@@ -12,25 +14,34 @@ and fails here is run three times alone with both.  If it fails here more often,
 import argparse
 import concurrent.futures
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from tests.nova_functional import results
-from tests.nova_functional.results import FAILED, NOVA, OURS, Results
+from tests.nightly import written
+from tests.nova_functional import environment, results
+from tests.nova_functional.results import NOVA, OURS, PASSED, Results
 from tests.servers import venvs
 from tests.world import machine
+from tests.world.results import end_on_sigterm, publish
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
 STATE: Final = ROOT / "build" / "nova_functional"
 PAGE: Final = ROOT / "docs" / "evidence" / "nova-functional.md"
 PREFIX: Final = "nova.tests.functional."
-MODULE_SECONDS: Final = 3600
+#: Databases of tests are files, which a disk slows down.
+MEMORY: Final = Path("/dev/shm")
+UNIT_SECONDS: Final = 7200
 ALONE_TIMES: Final = 3
+
+Unit = tuple[str, Path, Sequence[str]]
+"""The scheduler, the file of results, and the tests, modules or packages."""
 
 
 class Runs:
@@ -38,98 +49,140 @@ class Runs:
 
     def __init__(self, python: Path, found: Results, at_a_time: int) -> None:
         self._python, self._found, self._at_a_time = python, found, at_a_time
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._is_over = False
 
     def modules(self, mode: str, names: Sequence[str]) -> None:
         """Run the modules with the scheduler *mode*; what has a result already is left out."""
-        self._all([(mode, self._found.path(mode, name), name) for name in names])
+        self._all([(mode, self._found.path(mode, name), [name]) for name in names])
+
+    def sample(self, tests: Sequence[str]) -> list[str]:
+        """Run *tests* with our scheduler, as many parts as run side by side; the parts' names."""
+        parts = {f"sample.{n}": tests[n :: self._at_a_time] for n in range(self._at_a_time)}
+        self._all([(OURS, self._found.path(OURS, name), each) for name, each in parts.items()])
+        return list(parts)
 
     def alone(self, tests: Sequence[str]) -> None:
         """Run each of *tests* alone with both schedulers, several times."""
-        units = [
-            (mode, self._found.path(mode, f"alone/{test}.{number}"), test)
+        units: list[Unit] = [
+            (mode, self._found.path(mode, f"alone/{test}.{number}"), [test])
             for test in tests
             for number in range(ALONE_TIMES)
             for mode in (NOVA, OURS)
         ]
         self._all([unit for unit in units if not unit[1].exists()])
 
-    def _all(self, units: Sequence[tuple[str, Path, str]]) -> None:
+    def _all(self, units: Sequence[Unit]) -> None:
+        began = time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(self._at_a_time) as pool:
-            for line in pool.map(lambda unit: self._run(*unit), units):
-                print(line, flush=True)  # noqa: T201
-
-    def _run(self, mode: str, path: Path, name: str) -> str:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        began, home = time.monotonic(), STATE / "home"
-        home.mkdir(exist_ok=True)
-        with path.with_suffix(".log").open("w", encoding="utf-8") as log:
-            command = [self._python, HERE / "inside" / "worker.py", mode, path, f"{PREFIX}{name}"]
-            environment = {**os.environ, "HOME": str(home), "PYTHONPATH": str(self._found.package)}
+            running = [pool.submit(self._run, *unit) for unit in units]
             try:
-                done: object = subprocess.run(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    cwd=home,
-                    env=environment,
-                    timeout=MODULE_SECONDS,
-                    check=False,
-                ).returncode
+                for done, each in enumerate(concurrent.futures.as_completed(running), start=1):
+                    passed = f"{time.monotonic() - began:5.0f} s, {done}/{len(units)}"
+                    print(f"[{passed}] {each.result()}", flush=True)  # noqa: T201
+            except BaseException:  # told to end
+                self._is_over = True
+                pool.shutdown(wait=False, cancel_futures=True)
+                for process in list(self._processes):
+                    process.kill()
+                raise
+
+    def _run(self, mode: str, path: Path, names: Sequence[str]) -> str:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        began, tests = time.monotonic(), [f"{PREFIX}{name}" for name in names]
+        command = [self._python, HERE / "inside" / "worker.py", mode, path, *tests]
+        with (
+            path.with_suffix(".log").open("w", encoding="utf-8") as log,
+            tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder,
+        ):
+            if self._is_over:
+                return ""
+            own = {"HOME": folder, "TMPDIR": folder, "PYTHONPATH": str(self._found.package)}
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+                env={**os.environ, **own},
+            )
+            self._processes.add(process)
+            try:
+                done: object = process.wait(UNIT_SECONDS)
             except subprocess.TimeoutExpired:
+                process.kill()
                 done = "too slow"
+            self._processes.discard(process)
         outcomes = results.counted(results.read(path))
-        return f"{time.monotonic() - began:5.0f} s  {mode:4}  {name}: {outcomes}, ended with {done}"
-
-
-def link_etc(python: Path) -> None:
-    """Let Nova find ``etc/nova/api-paste.ini`` beside itself, as in its sources."""
-    folder = python.parents[1]
-    for packages in folder.glob("lib/python*/site-packages"):
-        link = packages / "etc"
-        if not link.exists():
-            link.symlink_to(folder / "etc")
+        name = path.relative_to(STATE).with_suffix("")
+        return f"{name}: {time.monotonic() - began:.0f} s, {outcomes}, ended with {done}"
 
 
 def install_ours(package: Path) -> None:
     """Install the project as it is now into *package*, where a run finds it to the end."""
+    if package.parent.name.endswith("-dirty"):  # not the same as last time
+        shutil.rmtree(package.parent, ignore_errors=True)
     if not package.exists():
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         ways = ["--no-build-isolation", "--no-deps", "--target", str(package)]
         subprocess.run([*pip, *ways, str(ROOT)], check=True)
 
 
-def main(argv: Sequence[str]) -> int:
+def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("modules", nargs="*", help="below nova.tests.functional")
+    parser.add_argument("--sample", action="store_true", help="sample.txt, with ours alone")
+    parser.add_argument("--release", choices=venvs.FUNCTIONAL_RELEASES, default="34", help="Nova's")
     parser.add_argument("--only", choices=(NOVA, OURS), help="run with one scheduler, judge later")
-    parser.add_argument("--at-a-time", type=int, default=2)
-    parser.add_argument(
-        "--page", action="store_true", help="write docs/evidence/nova-functional.md"
-    )
-    chosen = parser.parse_args(argv)
-    names = chosen.modules or (HERE / "modules.txt").read_text(encoding="utf-8").split()
-    notes = machine.notes()
-    found = Results(STATE, str(notes["revision"]))
+    parser.add_argument("--at-a-time", type=int, default=max(2, os.cpu_count() or 1))
+    parser.add_argument("--page", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str]) -> int:
+    end_on_sigterm()
+    chosen, notes = arguments(argv), machine.notes()
+    found = Results(STATE / chosen.release, str(notes["revision"]))
     install_ours(found.package)
-    python = venvs.NOVA_FUNCTIONAL.ensure()
-    link_etc(python)
-    runs = Runs(python, found, chosen.at_a_time)
+    runs = Runs(environment.python(chosen.release), found, chosen.at_a_time)
+    if chosen.sample:
+        tests = results.lines(HERE / "sample.txt")
+        units = runs.sample(tests)
+        rows = found.of(OURS, units)
+        doubtful = [each for each in tests if rows.get(each, {}).get("outcome") != PASSED]
+        return judge(runs, found, units, doubtful, None)
+    units = chosen.modules or results.modules(HERE / "modules.txt")
     for mode in (OURS, NOVA) if chosen.only is None else (chosen.only,):
-        runs.modules(mode, names)
+        runs.modules(mode, units)
     if chosen.only is not None:
         return 0
-    if silent := [each for each in names if not found.of(NOVA, [each])]:
+    if silent := [each for each in units if not found.of(NOVA, [each])]:
         print(f"Without results: {' '.join(silent)}", file=sys.stderr)  # noqa: T201
         return 1
-    looking_inside = results.looking_inside(HERE / "looking_inside.txt")
-    doubtful = [test for test in found.regressions(names) if test not in looking_inside]
+    return judge(runs, found, units, found.regressions(units), notes if chosen.page else None)
+
+
+def judge(
+    runs: Runs,
+    found: Results,
+    units: Sequence[str],
+    doubtful: Sequence[str],
+    notes: dict[str, Any] | None,
+) -> int:
+    """Run what is *doubtful* alone and tell of all, on the page, too, if there are *notes* for it.
+
+    The status is 1 if anything fails more often with ours.
+    """
+    inside = results.looking_inside(HERE / "looking_inside.txt")
+    doubtful = [test for test in doubtful if test not in inside]
     runs.alone(doubtful)
     red = [test for test in doubtful if found.fails_more_often(test)]
-    if chosen.page:
-        PAGE.write_text(results.page(found, names, looking_inside, red, notes), encoding="utf-8")
-    for test in red:
-        print(f"{FAILED}: {test}", file=sys.stderr)  # noqa: T201
+    told = results.text(found, units, inside, red)
+    publish(told)
+    if notes:
+        page = PAGE.read_text(encoding="utf-8")
+        told = f"{machine.sentence(notes)}\n\n{told}"
+        PAGE.write_text(written("nova-functional", page, told), encoding="utf-8")
     return int(bool(red))
 
 

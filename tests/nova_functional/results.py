@@ -6,21 +6,20 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tests.world.results import table
+
 NOVA, OURS = "nova", "ours"
 PASSED, FAILED = "passed", "failed"
 DECISIONS: Final = "rpc:select_destinations"
 _PREFIX: Final = "nova.tests.functional."
-_HEAD: Final = """\
-# Nova's functional tests
-
-Nova's own functional tests, once with its scheduler and once with ours in its place
-(`make test-nova-functional`). Ours is a whole worker with `claims = placement`. It has a
-configuration, serializers, database readers and a client of Placement of its own. Messages travel
-as JSON on the in-process bus. Databases are SQLite files.
-
-| module | tests run | passed with Nova's | passed with ours | decisions by ours |
-| --- | ---: | ---: | ---: | ---: |
-"""
+_LEFT_OUT: Final = "- "
+_HEAD: Final = (
+    "module",
+    "tests run",
+    "passed with Nova's",
+    "passed with ours",
+    "decisions by ours",
+)
 
 Rows = Mapping[str, Mapping[str, Any]]
 
@@ -39,11 +38,26 @@ def counted(rows: Rows) -> str:
     return ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items()))
 
 
+def lines(path: Path) -> list[str]:
+    """The lines of a list that are no comments."""
+    found = path.read_text(encoding="utf-8").splitlines()
+    return [line for line in found if line and not line.startswith("#")]
+
+
 def looking_inside(path: Path) -> dict[str, str]:
     """Tests that look into Nova's scheduler, with the line that does."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    pairs = (line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
-    return dict(pairs)
+    return dict(line.split(maxsplit=1) for line in lines(path))
+
+
+def modules(path: Path) -> list[str]:
+    """The modules that run, or packages and classes of them."""
+    return [line for line in lines(path) if not line.startswith(_LEFT_OUT)]
+
+
+def left_out(path: Path) -> dict[str, str]:
+    """Patterns of the modules that do not run, with the reason."""
+    found = (line.removeprefix(_LEFT_OUT) for line in lines(path) if line.startswith(_LEFT_OUT))
+    return dict(line.split(maxsplit=1) for line in found)
 
 
 class Results:
@@ -84,17 +98,13 @@ class Results:
         return passes[OURS] < passes[NOVA]
 
 
-def page(
-    found: Results,
-    modules: Sequence[str],
-    inside: Mapping[str, str],
-    red: Collection[str],
-    notes: Mapping[str, Any],
+def text(
+    found: Results, units: Sequence[str], inside: Mapping[str, str], red: Collection[str]
 ) -> str:
-    """The page of evidence."""
-    lines, totals = [], [0, 0, 0, 0]
-    for module in modules:
-        ours, novas = found.of(OURS, [module]), found.of(NOVA, [module])
+    """What there is to tell: a table of the modules, and what passes with Nova's scheduler only."""
+    rows, totals = [], [0, 0, 0, 0]
+    for unit in units:
+        ours, novas = found.of(OURS, [unit]), found.of(NOVA, [unit])
         numbers = [
             len(ours),
             sum(row["outcome"] == PASSED for row in novas.values()),
@@ -102,18 +112,18 @@ def page(
             sum(row["counts"].get(DECISIONS, 0) for row in ours.values()),
         ]
         if numbers[0]:
-            lines.append(_line(module, numbers))
+            rows.append([unit, *map(str, numbers)])
             totals = [before + more for before, more in zip(totals, numbers, strict=True)]
-    lines.append(_line("**all**", totals))
-    regressions = found.regressions(modules)
-    lines += ["", "Passed with Nova's scheduler, and not with ours:", ""]
-    for test in regressions:
-        cause = f"looks inside: {inside[test]}" if test in inside else "**red**"
-        cause = cause if test in inside or test in red else "passes alone"
-        lines.append(f"* `{test}`: {cause}")
-    lines += ["", f"Revision {notes['revision']}.", ""]
-    return _HEAD + "\n".join(lines)
+    rows.append(["**all**", *map(str, totals)])
+    items = [
+        f"* `{test}`: {_cause(test, inside, red)}\n"
+        for test in sorted({*found.regressions(units), *red})
+    ]
+    heading = "\nPassed with Nova's scheduler, and not with ours:\n\n" if items else ""
+    return table(_HEAD, rows) + heading + "".join(items)
 
 
-def _line(name: str, numbers: Sequence[int]) -> str:
-    return "| " + " | ".join([name, *map(str, numbers)]) + " |"
+def _cause(test: str, inside: Mapping[str, str], red: Collection[str]) -> str:
+    if test in inside:
+        return f"looks inside: {inside[test]}"
+    return "**red**" if test in red else "passes alone"

@@ -32,13 +32,14 @@ class Environment:
     """*packages* at the exact versions of the file *constraints*.
 
     *variable* names the folder, so that several checkouts can share one; *name* is that of the
-    folder in the checkout otherwise.
+    folder in the checkout otherwise.  *pinned* are exact versions beside the file's.
     """
 
     name: str
     variable: str
     constraints: Path
     packages: tuple[str, ...]
+    pinned: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -49,7 +50,8 @@ class Environment:
     def fingerprint(self) -> str:
         """What the environment depends on: the exact versions, and the Python below it."""
         digest = hashlib.sha256(self.constraints.read_bytes()).hexdigest()
-        return f"{digest} {sys.version_info.major}.{sys.version_info.minor}\n"
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return " ".join([digest, version, *self.pinned]) + "\n"
 
     @property
     def is_made(self) -> bool:
@@ -81,7 +83,7 @@ class Environment:
         venv.create(self.folder, with_pip=True)
         pip = [str(self.folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
         done = subprocess.run(
-            [*pip, "install", "--quiet", "-c", str(self.constraints), *self.packages],
+            [*pip, "install", "-q", "-c", str(self.constraints), *self.pinned, *self.packages],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -109,20 +111,34 @@ PLACEMENT = Environment(
     ("openstack-placement", "PyMySQL", "waitress", "pyuwsgi==2.0.30.post1"),
 )
 
-#: Nova's functional tests, what they need, and what this project needs beside them.
-NOVA_FUNCTIONAL = Environment(
-    ".venv-nova-functional",
-    "NOVA_FUNCTIONAL_VENV",
-    _constraints("nova-functional"),
-    (
-        *("nova", "openstack-placement", "PyMySQL", "psycopg2-binary", "python-barbicanclient"),
-        *("ddt", "fixtures", "gabbi", "microversion-parse", "oslo.vmware", "oslotest"),
-        *("osprofiler", "requests-mock", "testresources", "testscenarios", "testtools"),
-        *("types-paramiko", "wsgi-intercept"),
-        *("eventlet", "numpy", "oslo.service[threading]", "prometheus-client", "rich"),
-        "psycopg[binary]",
-    ),
+#: What Nova's functional tests need, and what this project needs beside them.
+_FOR_FUNCTIONAL_TESTS = (
+    *("PyMySQL", "psycopg2-binary", "python-barbicanclient"),
+    *("ddt", "fixtures", "gabbi", "microversion-parse", "oslo.vmware", "oslotest"),
+    *("osprofiler", "requests-mock", "testresources", "testscenarios", "testtools"),
+    *("types-paramiko", "wsgi-intercept"),
+    *("eventlet", "numpy", "oslo.service[threading]", "prometheus-client", "rich"),
+    "psycopg[binary]",
 )
+#: Releases of Nova whose functional tests can be run; the first is the one that is, mostly.
+FUNCTIONAL_RELEASES = {
+    "34": ("nova==34.0.0", "openstack-placement==16.0.0"),
+    "33": ("nova==33.0.2", "openstack-placement==15.0.0"),
+    "32": ("nova==32.2.1", "openstack-placement==14.0.0"),
+}
+
+
+def nova_functional(release: str) -> Environment:
+    """The environment with that *release* of Nova for its functional tests."""
+    return Environment(
+        f".venv-nova-functional-{release}",
+        f"NOVA_FUNCTIONAL_VENV_{release}",
+        _constraints("nova-functional"),
+        _FOR_FUNCTIONAL_TESTS,
+        FUNCTIONAL_RELEASES[release],
+    )
+
 
 if __name__ == "__main__":
-    print({"nova": NOVA, "placement": PLACEMENT}[sys.argv[1]].ensure())  # noqa: T201
+    known = {"nova": NOVA, "placement": PLACEMENT, "nova-functional": nova_functional("34")}
+    print(known[sys.argv[1]].ensure())  # noqa: T201

@@ -2,12 +2,14 @@
 
     worker.py nova|ours RESULTS TEST...
 
-Runs in an environment with Nova; TEST is the name of a module or of a test.
+Runs in an environment with Nova; TEST is the name of a package, a module, a class or a test.
 """
 
+import importlib
 import json
 import os
 import re
+import signal
 import sys
 import time
 import traceback
@@ -21,6 +23,8 @@ _ENVIRONMENT = {
     "OS_STDERR_CAPTURE": "1",
     "OS_TEST_TIMEOUT": "240",
 }
+_PACKAGE = "nova.tests.functional"
+_DEPTH = _PACKAGE.count(".") + 1
 _MOST_TEXT = 60_000
 _LOGGED = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ [A-Z]+ ")
 _TELLING = re.compile(r" (WARNING|ERROR|CRITICAL) | \[scheduler\.")
@@ -91,10 +95,21 @@ def _left(suite: Any, done: set[str]) -> unittest.TestSuite:
     return tests
 
 
+def _modules(name: str, folder: str) -> list[str]:
+    """The modules with tests if *name* is a package, else *name*; *folder* has all."""
+    path = os.path.join(folder, *name.split(".")[_DEPTH:])
+    if not os.path.isdir(path):
+        return [name]
+    files = sorted(each for each in os.listdir(path) if each.startswith("test_"))
+    return [f"{name}.{each.removesuffix('.py')}" for each in files]
+
+
 def main(mode: str, path: str, names: list[str]) -> None:
+    signal.signal(signal.SIGINT, lambda *_arguments: os._exit(130))  # results are written
     os.environ.update(_ENVIRONMENT)
     warnings.simplefilter("ignore")
-    __import__("nova.tests.functional")  # settles on threads, before anything else of Nova
+    # Settles on threads, before anything else of Nova.
+    (folder,) = importlib.import_module(_PACKAGE).__path__
     counts: Any = {}
     if mode == "ours":
         service = __import__("service")
@@ -104,7 +119,8 @@ def main(mode: str, path: str, names: list[str]) -> None:
     with open(path, "a+", encoding="utf-8") as file:
         file.seek(0)
         done = {json.loads(line)["test"] for line in file}
-        suite = unittest.TestLoader().loadTestsFromNames(names)
+        every = [each for name in names for each in _modules(name, folder)]
+        suite = unittest.TestLoader().loadTestsFromNames(every)
         _left(suite, done).run(Results(file, counts))
     os._exit(0)  # threads that tests have left may not keep it
 
