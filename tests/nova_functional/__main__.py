@@ -133,6 +133,9 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("modules", nargs="*", help="below nova.tests.functional")
     parser.add_argument("--sample", action="store_true", help="sample.txt, with ours alone")
     parser.add_argument("--release", choices=venvs.FUNCTIONAL_RELEASES, default="34", help="Nova's")
+    parser.add_argument(
+        "--revision", help="go on with the results, and the copy, of an earlier one"
+    )
     parser.add_argument("--only", choices=(NOVA, OURS), help="run with one scheduler, judge later")
     parser.add_argument("--at-a-time", type=int, default=max(2, os.cpu_count() or 1))
     parser.add_argument("--page", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
@@ -142,7 +145,8 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
 def main(argv: Sequence[str]) -> int:
     end_on_sigterm()
     chosen, notes = arguments(argv), machine.notes()
-    found = Results(STATE / chosen.release, str(notes["revision"]))
+    notes["revision"] = chosen.revision or notes["revision"]
+    found = Results(STATE / chosen.release, notes["revision"])
     install_ours(found.package)
     runs = Runs(environment.python(chosen.release), found, chosen.at_a_time)
     if chosen.sample:

@@ -26,6 +26,7 @@ from nova.db.api import api as api_database
 from nova.scheduler import filters, rpcapi
 from nova.tests.functional import fixtures as functional_fixtures
 from oslo_config import cfg
+from oslo_utils import timeutils
 
 from scheduler.conf import check, startup
 from scheduler.daemon.monitoring import Monitoring
@@ -33,6 +34,7 @@ from scheduler.daemon.service import BINARY, Service
 from scheduler.daemon.watchdog import Readiness
 from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db import url as database_url
+from scheduler.hosts.refresh import SteadyClock
 from scheduler.rpc import transport
 
 CONF = nova.conf.CONF
@@ -190,6 +192,9 @@ def install() -> None:
     plugged.install()
     networks.install()
     startup.change_log_levels = lambda before, conf: None  # logging is the test's
+    # Some tests set the time.
+    SteadyClock.__call__ = lambda self: timeutils.utcnow_ts(microsecond=True)
+    SteadyClock.check = lambda self: None
     _install_service()
     _install_databases()
     select = rpcapi.SchedulerAPI.select_destinations
