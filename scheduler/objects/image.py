@@ -76,7 +76,7 @@ _SPELT_OTHERWISE = frozenset(("hw_numa_mem", "hw_numa_cpus", "traits_required"))
 class ImageMetaProps(WireObject):
     """The properties of an image; one that is not given is unset and reads as None.
 
-    Enumerations that no scheduler code reads are only carried.
+    Enumerations of which the scheduler knows one value, or none, are only carried.
     """
 
     VERSION = "1.44"

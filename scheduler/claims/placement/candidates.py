@@ -17,6 +17,7 @@ from oslo_log import log as logging
 from scheduler import errors
 from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
 from scheduler.claims.placement.facts import AGGREGATE, FREE, TRAIT, Need
+from scheduler.claims.placement.features import Features
 from scheduler.claims.placement.needs import (
     ISOLATE,
     NO_POLICY,
@@ -249,13 +250,14 @@ class CandidateQuery:
         self._restrict(spec, own, fleet.aggregates)
         policy = policy_of(spec)
         is_plain = policy != ISOLATE and not any(map(_is_choosy, groups))
-        is_plain &= not (spec.root_required or spec.root_forbidden or any(spec.same_subtree))
+        wanted = {*spec.root_required, *Features(spec).root_traits(fleet.lowest_version)}
+        is_plain &= not (wanted or spec.root_forbidden or any(spec.same_subtree))
         is_limited = bound_to is None
         if bound_to is not None and len(bound_to) == 1:
             own.in_tree, is_limited = bound_to[0], True
         is_limited &= not any(map(hints.get, _HINTS_OF_ALL))
         owner = {OWNER_TRAIT} if fleet.lowest_version >= FIRST_WITH_OWNER else set()
-        root = _traits({*spec.root_required, *owner}, {*spec.root_forbidden, DISABLED_TRAIT})
+        root = _traits({*wanted, *owner}, {*spec.root_forbidden, DISABLED_TRAIT})
         subtrees = [("same_subtree", ",".join(each)) for each in spec.same_subtree if each]
         conditions = [("root_required", root), *subtrees]
         limit = self._options.max_placement_results if is_limited else None

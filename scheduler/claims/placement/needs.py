@@ -10,8 +10,11 @@ from typing import Any, Final
 
 from scheduler import errors, objects
 from scheduler.claims.amounts import MB_PER_GB
+from scheduler.claims.placement.features import Features
 
 VCPU, PCPU, MEMORY_MB, DISK_GB = "VCPU", "PCPU", "MEMORY_MB", "DISK_GB"
+_CPUS: Final = (VCPU, PCPU)
+_SIZES: Final = (*_CPUS, MEMORY_MB, DISK_GB)
 HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 REQUIRED, _FORBIDDEN = "required", "forbidden"
 NO_POLICY, ISOLATE = "none", "isolate"
@@ -46,13 +49,24 @@ def groups_of(spec: Any, *, pinned_as_shared: bool = False) -> list[Group]:
             _group(groups, found["suffix"]).resources[found["name"]] = _amount(key, value)
         elif found := _TRAIT.fullmatch(key):
             _add_trait(_group(groups, found["suffix"]), key, found["name"], value)
-    own = groups[None]
+    own, *others = groups.values()
+    _leave_out_sizes(own, others, spec.flavor.extra_specs or {})
     if pinned_as_shared:
         own.resources[VCPU] = own.resources.get(VCPU, 0) + own.resources.pop(PCPU, 0)
         own.required_traits.discard(HYPERTHREADING)
         own.forbidden_traits.discard(HYPERTHREADING)
     own.resources = {name: amount for name, amount in own.resources.items() if amount}
     return list(groups.values())
+
+
+def _leave_out_sizes(own: Group, others: list[Group], extra_specs: dict[str, str]) -> None:
+    """Leave out the flavor's sizes that *others* ask for instead."""
+    elsewhere = {name for each in others for name in each.resources}
+    if not elsewhere.isdisjoint(_CPUS):
+        elsewhere.update(_CPUS)
+    for name in elsewhere.intersection(_SIZES):
+        if f"resources:{name}" not in extra_specs:
+            own.resources.pop(name, None)
 
 
 def _group(groups: dict[str | None, Group], suffix: str | None) -> Group:
@@ -83,6 +97,9 @@ def _own_group(spec: Any) -> Group:
         own.forbidden_traits.add(HYPERTHREADING)
     if "require" in policies:
         own.required_traits.add(HYPERTHREADING)
+    features = Features(spec)
+    own.resources.update(features.resources())
+    own.required_traits |= features.traits()
     if (destination := spec.requested_destination) is not None:
         own.aggregates = [each.split(",") for each in destination.aggregates or ()]
         own.forbidden_aggregates.update(destination.forbidden_aggregates or ())

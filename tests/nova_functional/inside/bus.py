@@ -7,6 +7,7 @@ import json
 import threading
 from typing import Any
 
+import nova.conf
 import nova.rpc
 from nova.tests.fixtures import notifications
 from oslo_messaging._drivers import common, impl_fake
@@ -82,6 +83,8 @@ def notify(self: Any, ctxt: Any, message: Any, priority: Any, retry: Any) -> Non
     event_type, payload = message["event_type"], message["payload"]
     if ":" in publisher:
         target = nova.rpc.NOTIFIER
+        # Tests start the service under a name that is not the configured one.
+        publisher = f"{publisher.partition(':')[0]}:{nova.conf.CONF.host}"
         if isinstance(target, notifications.FakeVersionedNotifier):
             sent = {"publisher_id": publisher, "priority": message["priority"]}
             sent |= {"event_type": event_type, "payload": payload}

@@ -83,6 +83,10 @@ CASES = {  # what is asked for -> parts of the query (nothing behind "=": no suc
     "without disk": ({"flavor": NO_DISK}, "resources=MEMORY_MB:512,VCPU:2"),
     "extra specs first": (IRON, "resources=CUSTOM_METAL:1,DISK_GB:8,MEMORY_MB:512"),
     "traits": (TRAITS, "required=CUSTOM_B,HW_A,!X"),
+    "sizes in groups": (
+        {"resources1:VCPU": "1", "resources2:VCPU": "1", "resources:DISK_GB": "3"},
+        "resources=DISK_GB:3,MEMORY_MB:512 resources1=VCPU:1 resources2=VCPU:1",
+    ),
     "groups": (NUMBERED, "resources1=VGPU:1 required1=X resources_b=SRIOV_NET_VF:2"),
     "several groups have a policy": (NUMBERED, "group_policy=none"),
     "one needs none": ({"resources1:VGPU": "1"}, "resources1=VGPU:1 group_policy="),
@@ -317,7 +321,12 @@ SMALL = {**NO_DISK, "memory_mb": 100}
             ["2 VCPU free, 3 wanted", "0 X free, 1 wanted"],
             id="room",
         ),
-        pytest.param({"resources1:VCPU": "1"}, (), ["2 VCPU free, 3 wanted"], id="room in all"),
+        pytest.param(
+            {"resources1:VCPU": "1", "resources2:VCPU": "2"},
+            (),
+            ["2 VCPU free, 3 wanted"],
+            id="room in all",
+        ),
         pytest.param({"resources:X": "1"}, {"X"}, [], id="shared"),
         pytest.param(
             {"requested_destination": objects.Destination(aggregates=[OTHER])},
