@@ -52,7 +52,7 @@ check: $(VENV)/ready-check  ## Check style and types, run the quick unit tests: 
 
 # Each takes at most an hour, goes on where it was stopped, and keeps what it found in docs/evidence.
 .PHONY: nightly
-nightly: $(VENV)/ready-fuzz servers  ## Run all that takes long: faults, soak, race, fuzz, test-nova, test-versions
+nightly: $(VENV)/ready-fuzz servers  ## Run all that takes long: faults, soak, race, fuzz, test-nova, test-nova-functional, test-versions
 	@$(RUN)/python -m tests.nightly $(NIGHTLY_ARGS)
 
 .PHONY: faults
@@ -76,13 +76,20 @@ test-nova: $(VENV)/ready-test servers  ## Run the tests with a real Nova, which 
 	@$(RUN)/python -m tests.nightly nova $(NIGHTLY_ARGS)
 
 # MODULES: some of those in tests/nova_functional/modules.txt.  Goes on where it was stopped.
+NOVA_RELEASE ?= 34
 .PHONY: test-nova-functional
 test-nova-functional: $(VENV)/ready-test  ## Run Nova's functional tests with its scheduler and with ours
-	@$(RUN)/python -m tests.nova_functional $(or $(MODULES),--page)
+	@$(RUN)/python -m tests.nova_functional --release $(NOVA_RELEASE) \
+		$(or $(MODULES),$(if $(filter 34,$(NOVA_RELEASE)),--page))
 
 # A short sample of each; those of race and fuzz are among the tests.
 .PHONY: sample
 sample: sample-faults sample-soak sample-nova  ## Run a short sample of faults, soak and test-nova
+
+# With both processors for itself.
+.PHONY: sample-nova-functional
+sample-nova-functional: $(VENV)/ready-test  ## Run a short sample of Nova's functional tests
+	@$(RUN)/python -m tests.nova_functional --sample --release $(NOVA_RELEASE)
 
 .PHONY: sample-faults
 sample-faults: $(VENV)/ready-test
@@ -111,6 +118,10 @@ test-versions: $(VENV)/ready-test servers  ## Test with the lowest and the highe
 .PHONY: nova-venv
 nova-venv: $(VENV)/ready-test  ## Install Nova into .venv-nova (or $$NOVA_VENV) for the tests with a real one
 	@$(RUN)/python -m tests.servers.venvs nova
+
+.PHONY: nova-functional-venv
+nova-functional-venv: $(VENV)/ready-test
+	@$(RUN)/python -m tests.servers.venvs nova-functional
 
 .PHONY: placement-venv
 placement-venv: $(VENV)/ready-test  ## Install Placement into .venv-placement (or $$PLACEMENT_VENV) for the tests

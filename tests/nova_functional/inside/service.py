@@ -40,7 +40,6 @@ from scheduler.rpc import transport
 CONF = nova.conf.CONF
 #: Changed while the scheduler runs, these need a new one.
 _NEED_RESTART = (("pci", "alias"), ("placement", "endpoint_override"))
-_NO_PLACEMENT = "http://127.0.0.1:9/placement"
 
 counts: collections.Counter[str] = collections.Counter()
 """Requests by method, reloads and restarts, since they were last taken."""
@@ -156,7 +155,7 @@ class OurService:
 
     def _write(self) -> bool:
         """Write the file; False if it is as it was."""
-        placement = getattr(_Running.placement, "endpoint", None) or _NO_PLACEMENT
+        placement = getattr(_Running.placement, "endpoint", None) or settings.NO_PLACEMENT
         api_url = url_of(api_database.context_manager)
         text = settings.text(self.host, self._folder, api_url, self._main_url, placement)
         is_new, self._text = text != self._text, text
