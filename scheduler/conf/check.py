@@ -9,7 +9,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.conf import names
+from scheduler.conf import ignored, names
 
 LOG = logging.getLogger(__name__)
 
@@ -99,6 +99,7 @@ def _contradictions(conf: cfg.ConfigOpts) -> Iterator[errors.ConfigurationError]
     if conf.scheduler.max_attempts < 1:
         reason = "Invalid value for 'scheduler_max_attempts', must be >= 1"
         yield errors.ConfigurationError(option="[scheduler] max_attempts", reason=reason)
+    yield from ignored.refused(conf)
 
 
 def _clamp(conf: cfg.ConfigOpts) -> None:

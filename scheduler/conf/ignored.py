@@ -6,12 +6,13 @@ project, with a warning when they are set.
 The many options of Nova that a scheduler never had are ignored silently.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from scheduler import errors
 from scheduler.conf import names
 
 LOG = logging.getLogger(__name__)
@@ -25,7 +26,6 @@ COMMAND_LINE: Final[list[cfg.Opt]] = [
 ]
 REMOTE_DEBUG: Final[list[cfg.Opt]] = [cfg.StrOpt(name, help=_HELP) for name in ("host", "port")]
 
-_PREFILTER: Final = "ImagePropertiesFilter looks at images, Placement is not asked for their traits"
 _DISCOVER: Final = "map hosts by nova-manage cell_v2 discover_hosts, or by another nova-scheduler"
 _STATELESS: Final = "no results are kept between requests"
 _NO_API: Final = "`broker check` asks the broker itself"
@@ -37,7 +37,6 @@ OPTIONS: Final[tuple[tuple[str, cfg.Opt, Callable[[Any], bool], str], ...]] = (
     ("cells", cfg.BoolOpt("enable"), bool, "cells of the first version are not known here"),
     ("DEFAULT", cfg.BoolOpt("monkey_patch"), bool, "functions are not wrapped"),
     ("filter_scheduler", cfg.BoolOpt("pci_in_placement"), bool, "PciPassthroughFilter decides"),
-    ("scheduler", cfg.BoolOpt("image_metadata_prefilter"), bool, _PREFILTER),
     (
         "scheduler",
         cfg.IntOpt("discover_hosts_in_cells_interval", default=-1),
@@ -61,6 +60,10 @@ OPTIONS: Final[tuple[tuple[str, cfg.Opt, Callable[[Any], bool], str], ...]] = (
 )
 
 
+#: Those of Nova that change its decisions.
+DECIDING: Final = frozenset(("pci_in_placement", "scheduler_manager"))
+
+
 def register(conf: cfg.ConfigOpts) -> None:
     """Register the options on *conf*; its command line must not have been parsed yet."""
     # The library's own before its release 8 is one of them.
@@ -72,6 +75,26 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 def warn(conf: cfg.ConfigOpts) -> None:
     """Log one line for each option that is set to something that would count."""
+    for group, name, instead in _set(conf):
+        LOG.warning("Option [%s] %s has no effect here: %s.", group, name, instead)
+
+
+def refused(conf: cfg.ConfigOpts) -> Iterator[errors.ConfigurationError]:
+    """An error for each such option by which a Nova with Placement decides."""
+    options = conf.scheduler
+    if options.claims != "placement" or options.accept_options_without_effect:
+        return
+    for group, name, instead in _set(conf):
+        if name in DECIDING:
+            yield errors.ConfigurationError(
+                option=f"[{group}] {name}",
+                reason=f"it has no effect here: {instead}; "
+                "[scheduler] accept_options_without_effect = true starts all the same",
+            )
+
+
+def _set(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str, str]]:
+    """Group, name, and what to do or to know instead."""
     for group, option, counts, instead in OPTIONS:
         if counts(names.value(conf, group, option.dest)):
-            LOG.warning("Option [%s] %s has no effect here: %s.", group, option.dest, instead)
+            yield group, option.dest, instead

@@ -27,6 +27,7 @@ max_request_text_characters max_decision_seconds expose_reasons answers_kept_sec
 answers_kept_servers full_refresh_interval_seconds max_state_age_seconds state_fresh_seconds
 max_placement_results query_placement_for_availability_zone query_placement_for_image_type_support
 limit_tenants_to_placement_aggregate placement_aggregate_required_for_tenants
+image_metadata_prefilter accept_options_without_effect
 enable_isolated_aggregate_filtering query_placement_for_routed_network_aggregates
 placement_query placement_refusals placement_memory_seconds placement_deadline_seconds
 """
@@ -37,6 +38,7 @@ LIVE: Final = LIVE_LOGGING | {
     *(("scheduler", name) for name in _LIVE_SCHEDULER.split()),
     ("filter_scheduler", ALL),
     ("neutron", ALL),
+    ("pci", "alias"),
     ("metrics", ALL),
     ("trusted_computing", ALL),
     ("explain", "memory_bytes"),

@@ -74,6 +74,13 @@ OPTIONS: list[cfg.Opt] = [
         "written to, or where `[claims] connection` is set, and the driver claims hosts, which the "
         "filter and the caching driver do; else `none`.",
     ),
+    cfg.BoolOpt(
+        "accept_options_without_effect",
+        default=False,
+        help="With `claims = placement`: start although an option is set that changes decisions "
+        "in Nova and has no effect here. A warning names it then. False: the start ends, or a "
+        "reload keeps the former configuration.",
+    ),
     cfg.StrOpt(
         "placement_query",
         default="chosen",
@@ -127,6 +134,13 @@ OPTIONS: list[cfg.Opt] = [
         default=False,
         help="With `claims = placement`: ask only for hosts with the trait "
         "`COMPUTE_IMAGE_TYPE_*` of the image's disk format.",
+    ),
+    cfg.BoolOpt(
+        "image_metadata_prefilter",
+        default=False,
+        help="With `claims = placement`: ask only for hosts with the traits of the image's "
+        "`hw_cdrom_bus`, `hw_disk_bus`, `hw_video_model`, `hw_vif_model`, `hw_architecture` and "
+        "`hw_emulation_architecture`.",
     ),
     cfg.BoolOpt(
         "query_placement_for_routed_network_aggregates",

@@ -18,6 +18,9 @@ from scheduler.rpc import transport
 
 LOG = logging.getLogger(__name__)
 
+#: The version of the oldest compute services that Nova 34 supports.
+OLDEST_COMPUTE: Final = 72
+
 # Where oslo.config looks.
 SEARCHED_FOLDERS: Final = ("~/.nova", "~", "/etc/nova", "/etc")
 
@@ -53,6 +56,17 @@ def refuse(conf: cfg.ConfigOpts, prog: str, error: errors.NovaException) -> int:
         LOG.critical("%s", message)
     sys.stderr.write(f"{prog}: error: {message}\n")
     return exit_codes.CONFIGURATION
+
+
+def warn_of_old_hosts(lowest: int) -> None:
+    """Log one line if the *lowest* version of nova-compute's records is one Nova refuses."""
+    if 0 < lowest < OLDEST_COMPUTE:
+        LOG.warning(
+            "A nova-compute has service version %d; today's Nova supports %d and later, and its "
+            "conductors do not start beside it.",
+            lowest,
+            OLDEST_COMPUTE,
+        )
 
 
 def _make_embedded(databases: Databases) -> None:

@@ -35,6 +35,7 @@ from scheduler.hosts.refresh import SteadyClock
 from scheduler.introspection.endpoint import serve_introspection
 from scheduler.manager import SchedulerManager
 from scheduler.notifications.notifier import Notifications, Notifier
+from scheduler.pci.aliases import parse_aliases
 from scheduler.rpc.client import ComputeClient
 from scheduler.rpc.context import get_admin_context
 from scheduler.rpc.dispatcher import BaseAPI, HavanaEndpoint, IcehouseEndpoint, SchedulerEndpoint
@@ -142,6 +143,8 @@ class Service(Worker):
         heartbeat.register()
         manager.driver.host_manager.refresh()
         manager.driver.claims.prepare()
+        if conf.scheduler.claims == loading.PLACEMENT and self.table.place == 0:
+            preflight.warn_of_old_hosts(manager.driver.host_manager.table.lowest_service_version)
         if monitoring.is_enabled:
             self._live = LiveStatus(conf, manager)
         ending.callback(heartbeat.stop)
@@ -243,6 +246,7 @@ class Service(Worker):
         self._monitoring.reloaded(outcome)
 
     def _build(self, conf: cfg.ConfigOpts) -> PutInForce:
+        parse_aliases(conf.pci.alias)
         manager, task = self._manager, self._task
         if manager is None or task is None:
             databases = Databases.from_conf(conf)

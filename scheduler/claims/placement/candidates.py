@@ -43,6 +43,18 @@ NO_TENANT_HOSTS: Final = "No hosts available for tenant"
 #: Begin of the suffixes of groups for classes that are shared.
 _SHARED_SUFFIX: Final = "_SHARED"
 _TRAIT_KEY: Final = "trait:"
+#: Begin of the traits for properties of images; their values follow.
+_TRAITS_OF_IMAGES: Final = {
+    "hw_cdrom_bus": "COMPUTE_STORAGE_BUS",
+    "hw_disk_bus": "COMPUTE_STORAGE_BUS",
+    "hw_video_model": "COMPUTE_GRAPHICS_MODEL",
+    "hw_vif_model": "COMPUTE_NET_VIF_MODEL",
+    "hw_architecture": "HW_ARCH",
+    "hw_emulation_architecture": "COMPUTE_ARCH",
+}
+#: There are no traits for other emulated architectures, for armv7l and for IOMMUs.  As in Nova an
+#: image with one of these asks for none at all.
+_EMULATED: Final = frozenset((None, "aarch64", "mipsel", "ppc64le", "s390x", "x86_64"))
 
 AllocationRequest = dict[str, Any]
 Candidates = dict[str, list[AllocationRequest]]
@@ -250,7 +262,8 @@ class CandidateQuery:
         self._restrict(spec, own, fleet.aggregates)
         policy = policy_of(spec)
         is_plain = policy != ISOLATE and not any(map(_is_choosy, groups))
-        wanted = {*spec.root_required, *Features(spec).root_traits(fleet.lowest_version)}
+        wanted = {*spec.root_required, *self._image_traits(spec)}
+        wanted.update(Features(spec).root_traits(fleet.lowest_version))
         is_plain &= not (wanted or spec.root_forbidden or any(spec.same_subtree))
         is_limited = bound_to is None
         if bound_to is not None and len(bound_to) == 1:
@@ -262,6 +275,17 @@ class CandidateQuery:
         conditions = [("root_required", root), *subtrees]
         limit = self._options.max_placement_results if is_limited else None
         return Wish(groups, conditions, policy, limit, is_plain)
+
+    def _image_traits(self, spec: Any) -> list[str]:
+        """The traits of hosts that have what the image wants; none where one does not exist."""
+        properties = getattr(spec.image, "properties", None)
+        found = {name: getattr(properties, name, None) for name in _TRAITS_OF_IMAGES}
+        lacks = getattr(properties, "hw_viommu_model", None) or found["hw_architecture"] == "armv7l"
+        lacks = lacks or found["hw_emulation_architecture"] not in _EMULATED
+        if lacks or not self._options.image_metadata_prefilter:
+            return []
+        values = {name: value.replace("-", "_").upper() for name, value in found.items() if value}
+        return [f"{_TRAITS_OF_IMAGES[name]}_{value}" for name, value in values.items()]
 
     def _restrict(self, spec: Any, own: Group, aggregates: Sequence[Any]) -> None:
         """Restrict *own*, the group without a suffix; raises NoValidHost for tenants."""

@@ -54,7 +54,7 @@ def text(host: str, folder: str, api_url: str, main_url: str, placement: str) ->
         ("endpoint_override", placement),
     ]
     groups["neutron"] = [("auth_type", "none"), ("endpoint_override", networks.endpoint())]
-    groups["scheduler"].append(("claims", "placement"))
+    groups["scheduler"] += [("claims", "placement"), ("accept_options_without_effect", "true")]
     if placement == NO_PLACEMENT:  # tests without one do not wait for it as requests do
         groups["scheduler"].append(("placement_deadline_seconds", "1"))
     _leave_out_mocked(groups["filter_scheduler"])

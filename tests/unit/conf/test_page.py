@@ -7,7 +7,7 @@ import pytest
 from oslo_config import cfg
 
 from scheduler import conf as project_options
-from scheduler.conf import names, startup
+from scheduler.conf import check, names, startup
 from scheduler.rpc import library_options, transport
 from scheduler.rpc.library_options import CONCURRENCY, NOTIFICATIONS, RABBIT
 
@@ -151,6 +151,33 @@ def test_what_is_said_at_the_start(start: Start, text: str, said: str | None) ->
     lines = start(text)
     assert len(lines) == (said is not None)
     assert [line for line in lines if said is None or said not in line] == []
+
+
+DEVICES = "[filter_scheduler]\npci_in_placement = true\n"
+ACCEPTING = "accept_options_without_effect = true\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        (DEVICES, True),
+        ("[DEFAULT]\nscheduler_manager = my.Manager\n", True),
+        ("[filter_scheduler]\npci_in_placement = false\n", False),
+        ("[conductor]\ntopic = other\n", False),
+    ],
+)
+def test_an_option_of_nova_that_decides_there_and_not_here_stops_the_start(
+    tmp_path: pathlib.Path, text: str, is_refused: bool
+) -> None:
+    def problems(more: str) -> list[str]:
+        conf = filled(tmp_path / "nova.conf", text + more)
+        return [str(each) for each in check.problems(conf)]
+
+    with_placement = problems("[scheduler]\nclaims = placement\n")
+    assert len(with_placement) == is_refused
+    assert all("accept_options_without_effect = true" in each for each in with_placement)
+    assert problems("[scheduler]\nclaims = none\n") == []
+    assert problems(f"[scheduler]\nclaims = placement\n{ACCEPTING}") == []
 
 
 def test_values_with_the_paths_of_an_installation(tmp_path) -> None:

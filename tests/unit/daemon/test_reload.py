@@ -83,6 +83,12 @@ def reloaded(tmp_path: pathlib.Path) -> Reloaded:
         ("[oslo_messaging_rabbit]\nrabbit_retry_backoff = x\n", Outcome.REFUSED, "retry_backoff"),
         ("default_log_levels = amqp=LOUD\n", Outcome.REFUSED, "[DEFAULT] default_log_levels"),
         ("log_config_append = /no/such.conf\n", Outcome.REFUSED, "/no/such.conf"),
+        (
+            "[scheduler]\nclaims = placement\n[filter_scheduler]\npci_in_placement = 1\n",
+            Outcome.REFUSED,
+            "pci_in_placement: it has no effect here",
+        ),
+        ('[pci]\nalias = {"name": "a"}\n', Outcome.APPLIED, "what changed: [pci] alias"),
         ("no setting\n", Outcome.REFUSED, "nova.conf:3"),
         (None, Outcome.REFUSED, "nova.conf"),
     ],

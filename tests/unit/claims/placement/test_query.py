@@ -76,6 +76,10 @@ AGGREGATES = (
 ZONES, TENANTS = "query_placement_for_availability_zone", "limit_tenants_to_placement_aggregate"
 NEEDED, ISOLATED = "placement_aggregate_required_for_tenants", "enable_isolated_aggregate_filtering"
 IMAGES = "query_placement_for_image_type_support"
+PREFILTER = "image_metadata_prefilter"
+SCSI = {"hw_disk_bus": "scsi", "hw_cdrom_bus": "ide", "hw_vif_model": "spapr-vlan"}
+BUSES = "COMPUTE_NET_VIF_MODEL_SPAPR_VLAN,COMPUTE_STORAGE_BUS_IDE,COMPUTE_STORAGE_BUS_SCSI"
+ARM = {"hw_architecture": "aarch64", "hw_emulation_architecture": "x86_64"}
 LICENSED = {"trait:CUSTOM_LICENSED": "required"}
 CASES = {  # what is asked for -> parts of the query (nothing behind "=": no such part) by options
     "a plain flavor": ({}, f"limit=1000 resources={SIZES} root_required={DISABLED}"),
@@ -106,6 +110,29 @@ CASES = {  # what is asked for -> parts of the query (nothing behind "=": no suc
     "a tenant": ({"project_id": "me"}, f"member_of=in:{AGGREGATE}", {TENANTS: True}),
     "another tenant": ({"project_id": "you"}, "member_of=", {TENANTS: True}),
     "isolated": ({"is_bfv": False}, f"member_of=!in:{OTHER}", {ISOLATED: True}),
+    "what an image wants": (
+        {"image": SCSI},
+        f"root_required={BUSES},{DISABLED}",
+        {PREFILTER: True},
+    ),
+    "its architecture": (
+        {"image": ARM},
+        f"root_required=COMPUTE_ARCH_X86_64,HW_ARCH_AARCH64,{DISABLED}",
+        {PREFILTER: True},
+    ),
+    "not asked for": ({"image": SCSI}, f"root_required={DISABLED}"),
+    **{
+        f"no trait for {name} {value}": (
+            {"image": {**SCSI, name: value}},
+            f"root_required={DISABLED}",
+            {PREFILTER: True},
+        )
+        for name, value in [
+            ("hw_viommu_model", "intel"),
+            ("hw_architecture", "armv7l"),
+            ("hw_emulation_architecture", "alpha"),
+        ]
+    },
     "licensed": (LICENSED, "member_of=", {ISOLATED: True}),
 }
 
