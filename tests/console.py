@@ -12,6 +12,8 @@ from pathlib import Path
 
 FENCE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 EXEMPT = re.compile(r"<!-- not tested: (.+?) -->\n$")
+#: Run in order, part by part, by the test that has a Nova.
+WITH_NOVA = re.compile(r"<!-- tested with Nova: (.+?) -->\n$")
 ANY = "…"
 _MARK = "--- end of command"
 _KINDS = (
@@ -33,20 +35,20 @@ class Command:
     printed: str
 
 
-def blocks(page: Path) -> Iterator[tuple[str | None, str]]:
-    """Why a block is not run, None if it is, and its content; in order."""
+def blocks(page: Path, part: str | None) -> Iterator[str]:
+    """The content of blocks that are run; those of a *part* that needs a Nova, or all others."""
     text = page.read_text(encoding="utf-8")
     for found in FENCE.finditer(text):
-        exempt = EXEMPT.search(text[: found.start()])
-        yield (exempt[1] if exempt else None), found[1]
+        before = text[: found.start()]
+        with_nova = WITH_NOVA.search(before)
+        if not EXEMPT.search(before) and part == (with_nova and with_nova[1]):
+            yield found[1]
 
 
-def commands(page: Path) -> list[Command]:
+def commands(page: Path, part: str | None = None) -> list[Command]:
     """The commands of *page* that are run; a line that ends with ``\\`` goes on in the next."""
     found = []
-    for exempt, content in blocks(page):
-        if exempt is not None:
-            continue
+    for content in blocks(page, part):
         joined = content.replace("\\\n> ", "\\\n")
         first, *parts = re.split(r"^\$ ", joined, flags=re.MULTILINE)
         assert not first, f"{page.name}: a block begins with a command: {first}"

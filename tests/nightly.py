@@ -72,7 +72,7 @@ class Part:
 
 def parts() -> Mapping[str, Part]:
     """Every part of the night."""
-    nova = sorted((ROOT / "tests" / "nova").glob("test_*.py"))
+    nova = sorted((ROOT / "tests" / "nova").rglob("test_*.py"))
     return {
         "faults": Part(
             {each: (*_PYTEST, "-m", "faults", "tests/faults", "-k", f"{each}:") for each in FAULTS}
@@ -101,7 +101,7 @@ def parts() -> Mapping[str, Part]:
             }
         ),
         "fuzz": Part({each: ("tests.fuzz", each) for each in listed()}, at_a_time=2),
-        "nova": Part({each.stem: (*_PYTEST, f"tests/nova/{each.name}") for each in nova}),
+        "nova": Part({each.stem: (*_PYTEST, str(each.relative_to(ROOT))) for each in nova}),
         "nova-functional": Part({"all modules": ("tests.nova_functional",)}),
         "samples": Part({name: (*_PYTEST, *paths) for name, paths in SAMPLES.items()}),
         "versions": Part({each: (_VERSIONS, each) for each in ("lowest", "highest")}),

@@ -4,6 +4,7 @@ The status is 0 only if everything came out as it must.
 """
 
 import argparse
+import signal
 import sys
 import tempfile
 import threading
@@ -28,6 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", action="store_true", help="leave it running until Ctrl-C")
     asked = parser.parse_args(argv)
     results.end_on_sigterm()
+    # A shell that starts it in the background has it ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     console = Console(soft_wrap=True)
     if packages := programs.missing_packages(rabbitmq.PROGRAMS + mariadb.PROGRAMS):
         console.print(f"Missing Debian packages: {' '.join(packages)}")

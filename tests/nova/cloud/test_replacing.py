@@ -1,0 +1,83 @@
+"""The steps of the page "Replace nova-scheduler in a running cloud", in a running cloud."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import console, pages
+from tests.nova.cloud.compute_api import host_of
+from tests.nova.cloud.whole import HOSTS, NOVAS, OURS, Cloud
+from tests.servers.fixtures import made
+from tests.servers.loopback_http import ADDRESS, LoopbackServer, QuietHandler
+from tests.servers.venvs import PLACEMENT
+
+PAGE = pages.ROOT / "docs" / "replace-nova-scheduler.md"
+FILE, PORT = "/etc/nova/nova.conf", "9642"
+UNITS = {"nova-scheduler": NOVAS, "nova-scheduler-standalone": OURS}
+SECONDS = 300
+
+
+class _Systemctl(QuietHandler):
+    def answer(self) -> None:
+        text = self.rfile.read(int(self.headers["content-length"])).decode()
+        action, now, unit = text.split()
+        assert now == "--now"
+        program = self.server.owner.cloud.programs[UNITS[unit]]
+        {"enable": program.start, "disable": program.stop}[action]()
+        self.send_response(204)
+        self.end_headers()
+
+
+class Systemctl(LoopbackServer):
+    """Starts and stops schedulers of *cloud* for the program ``systemctl`` in *folder*."""
+
+    def __init__(self, cloud: Cloud, folder: Path) -> None:
+        self.cloud = cloud
+        super().__init__(_Systemctl)
+        program = folder / "systemctl"
+        program.write_text(f'#!/bin/sh\nexec curl -sSf --data "$*" http://{ADDRESS}:{self.port}/\n')
+        program.chmod(0o755)
+
+
+@pytest.fixture
+def cloud(nova_python, tmp_path) -> Iterator[Cloud]:
+    with Cloud(tmp_path, nova_python, made(PLACEMENT), NOVAS) as cloud:
+        cloud.api.create_flavor("small", 512, 1)
+        yield cloud
+
+
+def follow(part: str, cloud: Cloud, folder: Path, server: str = "") -> None:
+    """Run the commands of a part of the page; each prints what the page shows."""
+    shown = console.commands(PAGE, part)
+    assert shown
+    here = {FILE: str(cloud.config), f":{PORT}/": f":{cloud.status_port}/"}
+    used = []
+    for command in shown:
+        text = command.text
+        for there, replaced in here.items():
+            text = text.replace(there, replaced)
+        used.append(console.Command(text, command.printed))
+    environment = pages.environment()
+    environment |= {"PATH": f"{folder}:{environment['PATH']}", "COLUMNS": "110", "SERVER": server}
+    printed = console.run(used, folder, environment, SECONDS)
+    for command, text in zip(shown, printed, strict=True):
+        assert console.agree(command.printed, text), f"{command.text}\nprints:\n{text}"
+
+
+def boot(cloud: Cloud, name: str) -> str:
+    """Boot a server; returns its id."""
+    (server,) = cloud.api.boot(name, "small")
+    assert (server["status"], host_of(server) in HOSTS) == ("ACTIVE", True)
+    return str(server["id"])
+
+
+def test_a_cloud_is_switched_and_switched_back(cloud, tmp_path):
+    with Systemctl(cloud, tmp_path):
+        boot(cloud, "with-novas")
+        follow("before", cloud, tmp_path)
+        follow("switch", cloud, tmp_path)
+        follow("after", cloud, tmp_path, boot(cloud, "with-ours"))
+        follow("back", cloud, tmp_path)
+        boot(cloud, "with-novas-again")
+    cloud.api.delete_all()
