@@ -12,6 +12,13 @@ from scheduler.numa.specs import REFUSALS, current_size_kb, newton_size_kb
 
 BOTH = pytest.mark.parametrize("semantics", [CURRENT, NEWTON], ids=["current", "newton"])
 
+DEDICATED, MIXED = {"hw:cpu_policy": "dedicated"}, {"hw:cpu_policy": "mixed"}
+REALTIME = {**DEDICATED, "hw:cpu_realtime": "1"}
+PCPUS = {"resources:PCPU": "4"}
+THREADS = {"trait:HW_CPU_HYPERTHREADING": "required"}
+MASK, REALTIME_MASK = "hw:cpu_dedicated_mask", "hw:cpu_realtime_mask"
+EMULATOR = "hw:emulator_threads_policy"
+
 
 def topology(specs, properties=None, semantics=CURRENT, vcpus=4):
     flavor = objects.Flavor(vcpus=vcpus, memory_mb=1024, extra_specs=specs)
@@ -48,13 +55,10 @@ def test_nothing_asked(semantics):
         ),
         ({}, {"hw_mem_page_size": "any"}, "MemoryPageSizeForbidden", "hw_mem_page_size"),
         (
-            {"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "x"},
+            {**DEDICATED, "hw:cpu_thread_policy": "x"},
             *({}, "InvalidCPUThreadAllocationPolicy", "hw:cpu_thread_policy"),
         ),
-        (
-            {"hw:cpu_policy": "dedicated", "hw:cpu_realtime": "yes"},
-            *({}, "RealtimeMaskNotFoundOrInvalid", "hw:cpu_realtime_mask"),
-        ),
+        (REALTIME, {}, "RealtimeMaskNotFoundOrInvalid", REALTIME_MASK),
         ({"hw:cpu_realtime": "yes"}, {}, "RealtimeConfigurationInvalid", "hw:cpu_realtime"),
     ],
 )
@@ -70,7 +74,7 @@ def test_refused(specs, properties, error, field, semantics):
     ("specs", "vcpus", "field"),
     [
         ({}, 2**31 - 1, "flavor.vcpus"),
-        ({"hw:cpu_policy": "dedicated"}, 65536, "flavor.vcpus"),
+        (DEDICATED, 65536, "flavor.vcpus"),
         ({"hw:numa_nodes": "999999999"}, 0, "hw:numa_nodes"),
     ],
 )
@@ -82,39 +86,17 @@ def test_nobody_fills_the_memory(specs, vcpus, field):
 @pytest.mark.parametrize(
     ("specs", "properties", "error"),
     [
-        (
-            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "3"},
-            *({"hw_cpu_policy": "dedicated"}, "ImageCPUPinningForbidden"),
-        ),
+        ({**MIXED, MASK: "3"}, {"hw_cpu_policy": "dedicated"}, "ImageCPUPinningForbidden"),
         ({"hw:cpu_policy": "shared"}, {"hw_cpu_policy": "mixed"}, "ImageCPUPinningForbidden"),
-        (
-            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "3-4"},
-            *({}, "InvalidMixedInstanceDedicatedMask"),
-        ),
-        (
-            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "x"},
-            *({}, "InvalidMixedInstanceDedicatedMask"),
-        ),
-        (
-            {"hw:cpu_policy": "dedicated", "hw:cpu_realtime": "1", "hw:cpu_realtime_mask": "0-3"},
-            *({}, "RealtimeMaskNotFoundOrInvalid"),
-        ),
-        (
-            {"hw:cpu_policy": "dedicated", "hw:cpu_realtime": "1", "hw:cpu_realtime_mask": "9"},
-            *({}, "RealtimeMaskNotFoundOrInvalid"),
-        ),
-        ({"resources:PCPU": "4", "resources:VCPU": "4"}, {}, "InvalidRequest"),
+        ({**MIXED, MASK: "3-4"}, {}, "InvalidMixedInstanceDedicatedMask"),
+        ({**MIXED, MASK: "x"}, {}, "InvalidMixedInstanceDedicatedMask"),
+        ({**REALTIME, REALTIME_MASK: "0-3"}, {}, "RealtimeMaskNotFoundOrInvalid"),
+        ({**REALTIME, REALTIME_MASK: "9"}, {}, "RealtimeMaskNotFoundOrInvalid"),
+        ({**PCPUS, "resources:VCPU": "4"}, {}, "InvalidRequest"),
         ({"resources:VCPU": "4", "hw:cpu_policy": "shared"}, {}, "InvalidRequest"),
         ({"resources1:PCPU": "three"}, {}, "InvalidRequest"),
-        (
-            {
-                "resources:PCPU": "4",
-                "trait:HW_CPU_HYPERTHREADING": "required",
-                "hw:cpu_thread_policy": "prefer",
-            },
-            *({}, "InvalidRequest"),
-        ),
-        ({"resources:PCPU": "4", "hw:emulator_threads_policy": "isolate"}, *({}, "InvalidRequest")),
+        ({**PCPUS, **THREADS, "hw:cpu_thread_policy": "prefer"}, {}, "InvalidRequest"),
+        ({**PCPUS, EMULATOR: "isolate"}, {}, "InvalidRequest"),
     ],
 )
 def test_refused_today(specs, properties, error):
@@ -127,25 +109,12 @@ def test_refused_today(specs, properties, error):
     ("specs", "policy", "threads", "emulator", "dedicated"),
     [
         ({"resources1:PCPU": "2", "resources2:PCPU": "2"}, "dedicated", None, None, 4),
-        (
-            {"resources:PCPU": "4", "trait:HW_CPU_HYPERTHREADING": "required"},
-            *("dedicated", "require", None, 4),
-        ),
-        (
-            {"resources:PCPU": "5", "hw:emulator_threads_policy": "isolate"},
-            *("dedicated", None, "isolate", 4),
-        ),
-        ({"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0-1"}, "mixed", None, None, 2),
-        (
-            {
-                "hw:cpu_policy": "dedicated",
-                "hw:cpu_realtime": "1",
-                "hw:emulator_threads_policy": "share",
-            },
-            *("dedicated", None, "share", 4),
-        ),
+        ({**PCPUS, **THREADS}, "dedicated", "require", None, 4),
+        ({"resources:PCPU": "5", EMULATOR: "isolate"}, "dedicated", None, "isolate", 4),
+        ({**MIXED, MASK: "^0-1"}, "mixed", None, None, 2),
+        ({**REALTIME, EMULATOR: "share"}, "dedicated", None, "share", 4),
         ({"hw:pmem": "6GB"}, None, None, None, 0),
-        ({"hw:numa_nodes": "1", "hw:emulator_threads_policy": "share"}, None, None, None, 0),
+        ({"hw:numa_nodes": "1", EMULATOR: "share"}, None, None, None, 0),
     ],
 )
 def test_asked_today(specs, policy, threads, emulator, dedicated):
@@ -158,9 +127,9 @@ def test_asked_today(specs, policy, threads, emulator, dedicated):
 
 
 def test_newton_does_not_know_later_keys():
-    later = {"resources:PCPU": "4", "hw:pmem": "6GB", "hw:emulator_threads_policy": "isolate"}
+    later = {**PCPUS, "hw:pmem": "6GB", EMULATOR: "isolate"}
     assert topology(later, semantics=NEWTON) is None
-    assert topology({"hw:cpu_policy": "mixed"}, semantics=NEWTON) is None
+    assert topology(MIXED, semantics=NEWTON) is None
 
 
 def test_the_refusal_says_what_is_wrong():
