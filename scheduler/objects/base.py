@@ -117,9 +117,7 @@ class WireObject:
             raise AttributeError(f"{type(self).__name__} has no field {name!r}")
         return name in self.__dict__
 
-    def obj_attr_is_set(self, name: str) -> bool:
-        """Nova's name of :meth:`is_set`."""
-        return self.is_set(name)
+    obj_attr_is_set = is_set  # Nova's name
 
     @property
     def fields(self) -> dict[str, Field]:
@@ -159,8 +157,7 @@ class WireObject:
         clone.__dict__.update({k: v if type(v) in _SHARED else _copied(v) for k, v in mine.items()})
         return clone
 
-    def __copy__(self) -> Self:
-        return self.copy()
+    __copy__ = copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.copy()
