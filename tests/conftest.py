@@ -2,6 +2,7 @@
 
 import logging
 import os
+import pathlib
 from collections import Counter
 from collections.abc import Iterator
 
@@ -19,6 +20,22 @@ concurrency.activate(concurrency.THREADING)
 os.environ["SSL_CERT_FILE"] = os.devnull
 
 pytest_plugins = ["tests.servers.fixtures", "tests.world.fixtures"]
+
+
+#: By folder, the marks of its tests, so that ``-m`` finds them or leaves them out.
+MARKS = {
+    "functional": [pytest.mark.functional],
+    # The first test of a run may have to wait until Nova is installed.
+    "nova": [pytest.mark.nova, pytest.mark.timeout(900)],
+    "faults": [pytest.mark.faults, pytest.mark.timeout(300)],
+}
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what lives in a folder of MARKS."""
+    folder, *_below = item.path.relative_to(pathlib.Path(__file__).parent).parts
+    for mark in MARKS.get(folder, ()):
+        item.add_marker(mark)
 
 
 @pytest.hookimpl(trylast=True)

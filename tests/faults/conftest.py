@@ -1,27 +1,15 @@
 """The marker of what lives here, and the table that is printed in the end."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.faults.faults import HEAD, Result
 from tests.world import machine, results
 
-_HERE = Path(__file__).parent
-_SECONDS = 300
 _kept = pytest.StashKey[list[Result]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_kept] = []
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what lives here, so that ``-m faults`` finds it."""
-    for item in items:
-        if item.path.is_relative_to(_HERE):
-            item.add_marker(pytest.mark.faults)
-            item.add_marker(pytest.mark.timeout(_SECONDS))
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -11,17 +10,8 @@ from tests.world import fleet, process
 from tests.world.connection import RawCaller
 from tests.world.process import BACKENDS, Daemon
 
-_HERE = Path(__file__).parent
-
 # Before a test connects: kombu remembers what its table said then.
 connection.install()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what lives here, so that ``-m functional`` finds it."""
-    for item in items:
-        if item.path.is_relative_to(_HERE):
-            item.add_marker(pytest.mark.functional)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,6 +1,5 @@
 """Hosts in a database and in a real Placement, and scheduler workers on both."""
 
-import datetime
 import functools
 import urllib.parse
 import uuid
@@ -15,6 +14,7 @@ from scheduler.daemon.service import build_manager
 from scheduler.db import compute_nodes, services, tables
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
+from scheduler.db.rows import utcnow
 from tests.builders import a_conf, a_request, put_node
 from tests.servers.placement import Placement
 
@@ -31,11 +31,6 @@ class Context:
     def __init__(self, request_id: str, *, is_redelivered: bool = False) -> None:
         self.request_id = request_id
         self.is_redelivered = is_redelivered
-
-
-def now() -> datetime.datetime:
-    """The time, as columns have it."""
-    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
 
 
 def a_report(**values: Any) -> dict[str, Any]:
@@ -76,7 +71,7 @@ class Fleet:
         with self.database.write() as conn:
             services.create_many(conn, [host], "nova-compute", "compute", 74)
             found = sa.select(tables.services.c.id).where(tables.services.c.host == host)
-            services.heartbeat_many(conn, conn.execute(found).scalars().all(), now())
+            services.heartbeat_many(conn, conn.execute(found).scalars().all(), utcnow())
             put_node(conn, host, host, a_report(**(report or {})))
             (node,) = [each for each in compute_nodes.list_all(conn) if each.host == host]
         self.nodes[host] = node.uuid
@@ -91,7 +86,7 @@ class Fleet:
     def instance(self, name: str, host: str | None, vm_state: str) -> None:
         """An instance as the database knows it."""
         values = {"uuid": name, "host": host, "node": host, "vm_state": vm_state, "deleted": 0}
-        values |= {"memory_mb": 1, "created_at": now(), "updated_at": now()}
+        values |= {"memory_mb": 1, "created_at": utcnow(), "updated_at": utcnow()}
         with self.database.write() as conn:
             conn.execute(tables.instances.insert().values(**values))
 

@@ -2,7 +2,7 @@
 
 import pathlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -30,3 +30,10 @@ def synced_database(synced_file: pathlib.Path, tmp_path: pathlib.Path) -> Iterat
     database = Database(f"sqlite:///{path}", settings=SETTINGS)
     yield database
     database.dispose()
+
+
+@pytest.fixture
+def make_url(tmp_path: pathlib.Path) -> Callable[[], str]:
+    """Makes empty databases, of which it says the URLs."""
+    count = iter(range(100))
+    return lambda: f"sqlite:///{tmp_path}/{next(count)}.sqlite"

@@ -6,7 +6,6 @@ transaction, as the arithmetic under test must be right whatever computes do aro
 
 import datetime
 import itertools
-import time
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +23,7 @@ from scheduler.db.databases import Databases
 from scheduler.drivers.loading import load_host_manager
 from scheduler.engine.record import DecisionRecord
 from tests.builders import a_conf, a_request
+from tests.unit.hosts.reading import Clock
 from tests.world import fleet as world_fleet
 
 SETTINGS = {"db_retry_interval": 0, "db_max_retry_interval": 0, "max_retries": 1}
@@ -35,17 +35,6 @@ class Context:
 
     def __init__(self, request_id: str) -> None:
         self.request_id = request_id
-
-
-class Clock:
-    """The time at which the test began, moved on at will: however slow the machine is."""
-
-    def __init__(self) -> None:
-        self.ahead_seconds = 0.0
-        self._began_at = time.time()
-
-    def __call__(self) -> float:
-        return self._began_at + self.ahead_seconds
 
 
 class Fleet:

@@ -24,7 +24,8 @@ from hypothesis.stateful import (
 from scheduler import errors
 from scheduler.claims.backend import Lost, Repeated
 from scheduler.db.database import Database
-from tests.unit.claims.fleets import GB, Clock, Fleet, Worker, a_name
+from tests.unit.claims.fleets import GB, Fleet, Worker, a_name
+from tests.unit.hosts.reading import Clock
 
 pytestmark = pytest.mark.slow
 

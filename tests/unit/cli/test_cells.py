@@ -13,9 +13,8 @@ AWAY = "mysql+pymysql://u:keepquiet@127.0.0.1:1/b"
 
 
 @pytest.fixture
-def nova(tmp_path):
-    count = iter(range(100))
-    nova = Nova(lambda: f"sqlite:///{tmp_path}/{next(count)}.sqlite")
+def nova(make_url):
+    nova = Nova(make_url)
     nova.add_cell("a", ["a1"])
     nova.add_cell("b", ["b1"])
     return nova

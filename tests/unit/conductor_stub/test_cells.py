@@ -50,9 +50,8 @@ class Cells:
 
 
 @pytest.fixture
-def cells(tmp_path):
-    count = iter(range(100))
-    nova = Nova(lambda: f"sqlite:///{tmp_path}/{next(count)}.sqlite")
+def cells(make_url):
+    nova = Nova(make_url)
     nova.add_cell("a", ["a1"])
     nova.add_cell("b", ["b1"])
     databases = Databases(Database(nova.urls["cell0"]), Database(nova.urls["api"]))

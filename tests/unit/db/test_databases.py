@@ -13,12 +13,6 @@ SERVER_AWAY = "mysql+pymysql://u:hidden@127.0.0.1:1/nova"
 
 
 @pytest.fixture
-def make_url(tmp_path):
-    count = iter(range(100))
-    return lambda: f"sqlite:///{tmp_path}/{next(count)}.sqlite"
-
-
-@pytest.fixture
 def configured():
     """Makes the databases of a configuration, and closes them."""
     made = []

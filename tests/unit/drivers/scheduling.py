@@ -3,11 +3,11 @@
 import datetime
 from typing import Any
 
-from scheduler import drivers, objects
+from scheduler import drivers, errors, objects
 from scheduler.evaluation.fleet import CaseFleet, moment
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
-from tests.builders import a_conf
+from tests.builders import a_conf, a_request
 from tests.unit.evaluation.builders import NOW
 from tests.waiting import Clock
 
@@ -47,3 +47,11 @@ def select(driver: Any, request: objects.RequestSpec, *uuids: str, **how: Any) -
     """The hosts chosen, in order."""
     answer = driver.select_destinations(None, request, list(uuids) or None, **how)
     return [first.service_host for first, *_others in answer]
+
+
+def select_if_any(driver: Any, memory_mb: int, *uuids: str) -> list[str]:
+    """The hosts chosen for servers of that size; none if there is none."""
+    try:
+        return select(driver, a_request(flavor={"memory_mb": memory_mb}), *uuids)
+    except errors.NoValidHost:
+        return []

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from scheduler import errors
 from scheduler.evaluation.cases import CURRENT
 from scheduler.hosts.reservations import NewtonReservations, Reservations
-from tests.builders import a_request
-from tests.unit.drivers.scheduling import a_clock, a_driver, select
+from tests.unit.drivers.scheduling import a_clock, a_driver, select_if_any
 from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
 
 
@@ -22,10 +20,7 @@ class World:
 
     def ask(self, memory_mb: int = 1024, *uuids: str) -> list[str]:
         """The hosts chosen; none if there is none."""
-        try:
-            return select(self.driver, a_request(flavor={"memory_mb": memory_mb}), *uuids)
-        except errors.NoValidHost:
-            return []
+        return select_if_any(self.driver, memory_mb, *uuids)
 
     def fill(self) -> None:
         """The periodic task runs."""

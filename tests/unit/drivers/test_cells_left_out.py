@@ -11,9 +11,8 @@ from tests.builders import OWN_UUID, a_conf, a_request
 from tests.novas import Nova
 
 
-def test_the_record_names_cells_that_were_left_out(tmp_path):
-    count = iter(range(100))
-    nova = Nova(lambda: f"sqlite:///{tmp_path}/{next(count)}.sqlite")
+def test_the_record_names_cells_that_were_left_out(make_url):
+    nova = Nova(make_url)
     nova.add_cell("a", ["a1"])
     nova.add_cell("b", ["b1"])
     conf = a_conf(enabled_filters=["RamFilter"])

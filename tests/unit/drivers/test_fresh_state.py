@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from scheduler import errors
 from scheduler.evaluation.fleet import CaseFleet
 from scheduler.hosts.host_manager import HostManager
-from tests.builders import a_conf, a_request
-from tests.unit.drivers.scheduling import a_driver, select
+from tests.builders import a_conf
+from tests.unit.drivers.scheduling import a_driver, select_if_any
 from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
 
 
@@ -23,10 +22,7 @@ class World:
         self.driver.host_manager.read_listeners.append(self.reads.append)
 
     def ask(self, memory_mb: int, *uuids: str) -> list[str]:
-        try:
-            return select(self.driver, a_request(flavor={"memory_mb": memory_mb}), *uuids)
-        except errors.NoValidHost:
-            return []
+        return select_if_any(self.driver, memory_mb, *uuids)
 
     def add_host(self, memory_mb: int) -> None:
         node = a_node("h2", 2, memory_mb=memory_mb, free_ram_mb=memory_mb)

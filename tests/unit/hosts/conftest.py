@@ -2,16 +2,16 @@
 
 import pytest
 
-from scheduler.db import services
+from scheduler.db import rows, services
 from tests.builders import put_node
-from tests.unit.hosts.reading import NODE, Clock, a_manager, utc_now
+from tests.unit.hosts.reading import NODE, Clock, a_manager
 
 
 @pytest.fixture
 def database(synced_database):
     with synced_database.write() as connection:
         services.create_many(connection, ["h1", "h2", "h3"], "nova-compute", "compute", 74)
-        services.heartbeat_many(connection, [1, 2, 3], utc_now())
+        services.heartbeat_many(connection, [1, 2, 3], rows.utcnow())
         for host in ("h1", "h2", "h3"):
             put_node(connection, host, f"{host}.example", NODE)
     return synced_database

@@ -1,6 +1,5 @@
 """A host manager on a database of three hosts, and how tests look at it and change it."""
 
-import datetime
 import time
 
 from scheduler.db.cells import CellsReader
@@ -43,10 +42,6 @@ def a_reader(conf, database):
 def a_manager(database, clock):
     conf = a_conf()
     return HostManager(conf, a_reader(conf, database), clock)
-
-
-def utc_now():
-    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
 
 
 def row_of(manager, host):

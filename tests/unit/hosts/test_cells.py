@@ -29,12 +29,6 @@ SECONDS = 60
 
 
 @pytest.fixture
-def make_url(tmp_path):
-    count = iter(range(100))
-    return lambda: f"sqlite:///{tmp_path}/{next(count)}.sqlite"
-
-
-@pytest.fixture
 def nova(make_url):
     """Cells a and b, and the disabled cell off."""
     nova = Nova(make_url)

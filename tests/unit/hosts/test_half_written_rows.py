@@ -8,7 +8,8 @@ import sqlalchemy as sa
 
 from scheduler.db import aggregates, tables
 from scheduler.metrics import readings
-from tests.unit.claims.fleets import Clock, Fleet, Worker
+from tests.unit.claims.fleets import Fleet, Worker
+from tests.unit.hosts.reading import Clock
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from scheduler import errors, objects
-from scheduler.db import compute_nodes, instances, services, tables
+from scheduler.db import compute_nodes, instances, rows, services, tables
 from scheduler.db.fleet import FleetReader
 from scheduler.db.fleet_beside import HEARTBEAT_SECONDS, LATE_SECONDS, LOOK_BACK
 from scheduler.hosts import host_manager
@@ -28,7 +28,6 @@ from tests.unit.hosts.reading import (
     candidates,
     change,
     row_of,
-    utc_now,
     value,
 )
 
@@ -52,7 +51,7 @@ def test_heartbeats_are_read_beside_the_requests_unless_they_are_late(
     manager, database, clock, ahead_seconds
 ):
     before = value(manager, "h2", "service_last_seen")
-    beat = utc_now() + datetime.timedelta(seconds=10)
+    beat = rows.utcnow() + datetime.timedelta(seconds=10)
     change(database, services.heartbeat_many, [2], beat)
     clock.ahead_seconds = ahead_seconds
     manager.refresh()
@@ -270,12 +269,12 @@ def test_reads_of_changes_and_of_everything(manager, database, costs):
 def test_a_full_read_repairs_what_was_missed(database, clock, ago, repairs):
     """A change whose timestamp lies before everything that delta reads look at is missed."""
     with database.write() as connection:
-        connection.execute(sa.update(NODES).values(created_at=utc_now() - HOUR))
+        connection.execute(sa.update(NODES).values(created_at=rows.utcnow() - HOUR))
     clock.ahead_seconds = 120
     manager, costs = a_manager(database, clock), []
     manager.refresh()
     manager.read_listeners.append(costs.append)
-    when = utc_now() + datetime.timedelta(seconds=120 - ago)
+    when = rows.utcnow() + datetime.timedelta(seconds=120 - ago)
     change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 123}, when)
     manager.refresh()
     assert value(manager, "h2", "free_ram_mb") == (7680 if repairs else 123)
@@ -359,7 +358,7 @@ def test_hosts_up_are_those_heard_from(database, clock, changes, chosen, is_up):
     conf.set_override("semantics", chosen, group="scheduler")
     manager = HostManager(conf, a_reader(conf, database), clock)
     values = {
-        name: utc_now() + datetime.timedelta(seconds=value) if type(value) is int else value
+        name: rows.utcnow() + datetime.timedelta(seconds=value) if type(value) is int else value
         for name, value in changes.items()
         if name != "deleted"
     }
