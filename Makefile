@@ -76,11 +76,9 @@ test-nova: $(VENV)/ready-test servers  ## Run the tests with a real Nova, which 
 	@$(RUN)/python -m tests.nightly nova $(NIGHTLY_ARGS)
 
 # MODULES: some of those in tests/nova_functional/modules.txt.  Goes on where it was stopped.
-NOVA_RELEASE ?= 34
 .PHONY: test-nova-functional
 test-nova-functional: $(VENV)/ready-test  ## Run Nova's functional tests with its scheduler and with ours
-	@$(RUN)/python -m tests.nova_functional --release $(NOVA_RELEASE) \
-		$(or $(MODULES),$(if $(filter 34,$(NOVA_RELEASE)),--page))
+	@$(RUN)/python -m tests.nova_functional $(or $(MODULES),--page)
 
 # A short sample of each; those of race and fuzz are among the tests.
 .PHONY: sample
@@ -89,7 +87,7 @@ sample: sample-faults sample-soak sample-nova  ## Run a short sample of faults, 
 # With both processors for itself.
 .PHONY: sample-nova-functional
 sample-nova-functional: $(VENV)/ready-test  ## Run a short sample of Nova's functional tests
-	@$(RUN)/python -m tests.nova_functional --sample --release $(NOVA_RELEASE)
+	@$(RUN)/python -m tests.nova_functional --sample
 
 .PHONY: sample-faults
 sample-faults: $(VENV)/ready-test

@@ -3,7 +3,6 @@
     python -m tests.nova_functional                            # all of modules.txt
     python -m tests.nova_functional test_scheduler regressions.test_bug_1671648
     python -m tests.nova_functional --sample                   # sample.txt, with ours alone
-    python -m tests.nova_functional --release 33 test_scheduler
     python -m tests.nova_functional --only ours test_servers   # without Nova's scheduler
 
 Results stand in ``build/nova_functional``, a line per test: a run that was stopped goes on.  Those
