@@ -8,7 +8,9 @@ Reference page filters, section 6.22.
 import functools
 import ipaddress
 import json
+import math
 import operator
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -34,10 +36,13 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def matches(text: Any, hosts: Candidates, most_levels: int) -> np.ndarray:
+def matches(
+    text: Any, hosts: Candidates, most_levels: int, most_seconds: float = math.inf
+) -> np.ndarray:
     """Mask of the *hosts* that match the query, which may nest in so many levels.
 
-    Raises InvalidRequest if it cannot be read, or not be evaluated for one of the hosts.
+    Raises InvalidRequest if it cannot be read, or not be evaluated for one of the hosts, and
+    DecisionGivenUp after *most_seconds*.
     """
     if not isinstance(text, str):
         raise _malformed("one query is expected, not a list of them")
@@ -45,7 +50,7 @@ def matches(text: Any, hosts: Candidates, most_levels: int) -> np.ndarray:
         query = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _malformed(f"it is not JSON: {error}") from error
-    found = _Evaluation(hosts, most_levels).values_of(query, most_levels)
+    found = _Evaluation(hosts, most_levels, most_seconds).values_of(query, most_levels)
     if found.mask is not None:
         return found.mask
     verdicts = [any(value) if isinstance(value, list) else bool(value) for value in found.values]
@@ -124,9 +129,12 @@ class _Column(_Values):
 class _Evaluation:
     """The evaluation of one query on *hosts*."""
 
-    def __init__(self, hosts: Candidates, most_levels: int) -> None:
+    def __init__(self, hosts: Candidates, most_levels: int, most_seconds: float) -> None:
         self.hosts = hosts
         self.most_levels = most_levels
+        self._most_seconds = most_seconds
+        self._ends_at = time.monotonic() + most_seconds
+        self._variables: dict[str, _Values] = {}
         self.nowhere = np.zeros(len(hosts), dtype=np.int64)
 
     def values_of(self, query: Any, depth: int) -> _Values:
@@ -144,11 +152,18 @@ class _Evaluation:
             raise _malformed(f"{symbol!r:.80} is not an operator")
         return _OPERATIONS[symbol](self, symbol, [self._argument(each, depth) for each in rest])
 
+    def _require_time(self) -> None:
+        if time.monotonic() > self._ends_at:
+            raise errors.DecisionGivenUp(seconds=self._most_seconds, number=1, place="JsonFilter")
+
     def _argument(self, part: Any, depth: int) -> _Values:
+        self._require_time()
         if isinstance(part, list):
             return self.values_of(part, depth - 1)
         if isinstance(part, str) and part.startswith("$"):
-            return self._variable(part[1:])
+            if part not in self._variables:
+                self._variables[part] = self._variable(part[1:])
+            return self._variables[part]
         return self._same(None if part == "" else part)
 
     def _same(self, value: Any) -> _Values:
@@ -195,6 +210,7 @@ class _Evaluation:
         """True where all arguments are true; without any they are."""
         mask = self.hosts.everything(True)
         for arg in args:
+            self._require_time()
             mask &= arg.true_or_missing
         return _Mask(mask)
 
@@ -202,6 +218,7 @@ class _Evaluation:
         """True where one argument is true."""
         mask = self.hosts.everything(False)
         for arg in args:
+            self._require_time()
             mask |= arg.true
         return _Mask(mask)
 
@@ -211,18 +228,20 @@ class _Evaluation:
 
     def _combined(self, args: Sequence[_Values], evaluate: Callable[[list[Any]], Any]) -> _Values:
         """*evaluate* every distinct combination of arguments; missing ones are left out."""
-        combinations: list[tuple[Any, ...]] = [()]
-        positions = self.nowhere
-        for arg in args:
-            count = len(arg.values)
-            joint = positions * count + arg.positions
-            distinct, positions = np.unique(joint, return_inverse=True)
-            combinations = [
-                (*combinations[number // count], arg.values[number % count])
-                for number in distinct.tolist()
-            ]
+        positions, examples = self.nowhere, np.zeros(1, dtype=np.int64)
+        columns = {id(arg): (arg.values, arg.positions) for arg in args}
+        for values, places in columns.values():
+            self._require_time()
+            joint = positions * len(values) + places
+            _distinct, examples, positions = np.unique(
+                joint, return_index=True, return_inverse=True
+            )
+        results = []
         try:
-            results = [evaluate([v for v in each if v is not None]) for each in combinations]
+            for host in examples.tolist():  # one of those with the same combination
+                self._require_time()
+                given = {key: values[places[host]] for key, (values, places) in columns.items()}
+                results.append(evaluate([v for arg in args if (v := given[id(arg)]) is not None]))
         except TypeError as error:
             raise _malformed(str(error)) from error
         return _Values(results, positions)
@@ -274,8 +293,9 @@ class JsonFilter(HostFilter):
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
         self.most_levels = conf.scheduler.max_request_depth
+        self.most_seconds = conf.scheduler.max_decision_seconds or math.inf
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Raises InvalidRequest for a query that cannot be evaluated, on whichever host."""
         if query := request.get_scheduler_hint("query"):
-            yield self.reasons[0], matches(query, hosts, self.most_levels)
+            yield self.reasons[0], matches(query, hosts, self.most_levels, self.most_seconds)

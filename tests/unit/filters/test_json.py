@@ -1,6 +1,7 @@
 """(attributes of the host, query) -> matches, does not, or cannot be evaluated; JsonFilter."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -123,6 +124,24 @@ def test_a_row_never_filled_in_has_neither_ratios_nor_a_hypervisor(query):
 
     assert judge(JsonFilter, {"reported": True}, request) == ""
     assert judge(JsonFilter, {"reported": False}, request) == "json.no_match"
+
+
+def test_a_query_with_thousands_of_operands_is_evaluated_in_seconds():
+    hosts = candidates(a_fleet(*({"stats": {"a": {"b": f"x{n}"}}} for n in range(500))))
+    query = json.dumps(["in", "$hypervisor_hostname", *["$stats.a.b"] * 4000])
+    began = time.monotonic()
+    assert not json_filter.matches(query, hosts, MOST_LEVELS).any()
+    assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("operator", ["in", "=", "and", "or", "not"])
+def test_no_query_takes_longer_than_a_decision_may(operator):
+    hosts = candidates(a_fleet(*({"stats": {"a": f"x{n}"}} for n in range(500))))
+    query = json.dumps(
+        [operator, *(f"$stats.a.b{n}" if n % 2 else f"$stats.b{n}" for n in [0, 2, 4] * 2000)]
+    )
+    with pytest.raises(errors.DecisionGivenUp):
+        json_filter.matches(query, hosts, MOST_LEVELS, most_seconds=0.0)
 
 
 _leaf = st.sampled_from(
