@@ -6,6 +6,7 @@ import io
 import logging as stdlib_logging
 import os
 import pathlib
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ CONTEXT_FORMAT = (
 )
 USER_IDENTITY_FORMAT = "%(user)s %(project)s %(domain)s %(user_domain)s %(project_domain)s"
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 QUIETED_LOGGERS = ("oslo_config", "scheduler", "alembic", "amqp")
 # A daemon that looks at its schema's version is not worth four lines.
 CALMED_LOGGERS = ("alembic",)
@@ -111,7 +113,7 @@ def parse(
             # Deprecated spellings are worth a warning from a daemon, not one with every command.
             quieted = [f"{name}=ERROR" for name in QUIETED_LOGGERS]
             conf.set_default("default_log_levels", [*conf.default_log_levels, *quieted])
-        logging.setup(conf, PROJECT, scheduler.__version__)
+        _set_up_logging(conf)
     except (*UNUSABLE, OSError, ValueError, RuntimeError) as error:
         fail(prog, error)
     try:
@@ -133,6 +135,36 @@ def warn_of_unknown(conf: cfg.ConfigOpts) -> None:
         LOG.warning("%s: [%s] %s: %s", setting.place, setting.group, setting.name, reason)
 
 
+class _OneLine(stdlib_logging.Formatter):
+    """*inner* without raw control characters: nobody's text looks like a line of its own."""
+
+    def __init__(self, inner: stdlib_logging.Formatter) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def format(self, record: stdlib_logging.LogRecord) -> str:
+        """The line, and those of the traceback, which begin like it."""
+        text = self._inner.format(record)
+        traceback = record.exc_text or ""
+        first = text.removesuffix(traceback).removesuffix("\n")
+        return "\n".join(map(_escaped, [first, *(traceback.split("\n") if traceback else ())]))
+
+
+def _escaped(text: str) -> str:
+    return _CONTROL.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")
+
+
+def _set_up_logging(conf: cfg.ConfigOpts) -> None:
+    logging.setup(conf, PROJECT, scheduler.__version__)
+    for handler in stdlib_logging.getLogger().handlers:
+        if handler.formatter is not None and not (conf.use_json or conf.log_color):
+            handler.setFormatter(_OneLine(handler.formatter))
+
+
 def _settle_logging(conf: cfg.ConfigOpts) -> None:
     for name in ("logging_context_format_string", "logging_user_identity_format"):
         # The library no longer fills in the tenant, which is the project.
@@ -150,7 +182,7 @@ def change_log_levels(before: cfg.ConfigOpts, conf: cfg.ConfigOpts) -> None:
     """Log by levels and logging file of *conf*; ConfigurationError if the file cannot be used."""
     if conf.log_config_append or before.log_config_append:
         try:
-            logging.setup(conf, PROJECT, scheduler.__version__)
+            _set_up_logging(conf)
         except (logging.LogConfigError, OSError, ValueError) as error:
             raise errors.ConfigurationError(
                 option="[DEFAULT] log_config_append", reason=str(error)

@@ -68,7 +68,7 @@ class Deliveries:
         self._limits.bound_size(message)
         if self.take(message):
             return
-        self._limits.bound_depth(message)
+        self._limits.bound_form(message)
         if message.delivery_info["redelivered"]:
             request = messages.unpack(message.body)
             if request is not None:

@@ -50,6 +50,9 @@ NAMELESS: Final = "''"
 LONGEST_NAME: Final = 200
 """Characters of a name in an error text; far more than any has."""
 
+_MOST_NAME_BYTES: Final = 255
+"""Of a short text of AMQP."""
+
 REFUSED: Final = "_refused"
 """Of the message in place of one beyond a limit: field and reason of the error for its sender."""
 
@@ -131,19 +134,27 @@ class MessageLimits:
             reason = f"{size} bytes; [scheduler] max_message_bytes allows {self.most_bytes}"
             replace(raw, {**known, REFUSED: ["message", reason]})
 
-    def bound_depth(self, raw: Any) -> None:
-        """Replace *raw* if it is too deep; what cannot be read is left to the library."""
-        body = _as_bytes(raw.body)
-        if body.count(b"{") + body.count(b"[") <= self.most_levels:
-            return
-        message = unpack(body)
+    def bound_form(self, raw: Any) -> None:
+        """Replace *raw* if it is too deep, or nobody can be answered.
+
+        What cannot be read is left to the library.
+        """
+        message = unpack(_as_bytes(raw.body))
         if message is None:
             return
         try:
-            self.check_depth(message)
+            self.check(message)
         except errors.InvalidRequest as error:
-            known = {name: message[name] for name in _KEPT if isinstance(message.get(name), str)}
+            known = {name: message[name] for name in _KEPT if _is_name(message.get(name))}
             replace(raw, {**known, REFUSED: [error.kwargs["field"], error.kwargs["reason"]]})
+
+    def check(self, message: Mapping[str, Any]) -> None:
+        """Raise InvalidRequest for what no queue or id can be, and for what nests too deeply."""
+        for name in (REPLY_QUEUE, MESSAGE_ID):
+            if message.get(name) is not None and not _is_name(message[name]):
+                reason = f"{message[name]!r:.50} is no text of at most {_MOST_NAME_BYTES} bytes"
+                raise errors.InvalidRequest(field=name, reason=reason)
+        self.check_depth(message)
 
     def check_depth(self, message: Mapping[str, Any]) -> None:
         """Raise InvalidRequest naming the argument, or other part, that nests too deeply.
@@ -158,6 +169,14 @@ class MessageLimits:
             if _is_deeper(self.most_levels - levels, part):
                 field = name.removeprefix(CONTEXT_PREFIX)[:LONGEST_NAME] or NAMELESS
                 raise errors.InvalidRequest(field=field, reason=reason)
+
+
+def _is_name(value: Any) -> bool:
+    """True for what AMQP takes as a short text."""
+    try:
+        return type(value) is str and len(value.encode()) <= _MOST_NAME_BYTES
+    except UnicodeEncodeError:
+        return False
 
 
 def _parts(message: Mapping[str, Any]) -> Iterator[tuple[str, Any, int]]:

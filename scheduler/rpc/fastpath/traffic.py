@@ -89,7 +89,7 @@ class Receiver:
         if request is None:
             return False
         try:
-            self._limits.check_depth(request)
+            self._limits.check(request)
         except errors.InvalidRequest:
             return False  # which is found out again, and answered
         unique_id = request.pop(messages.UNIQUE_ID, None)

@@ -1,5 +1,6 @@
 """From the command line to a checked configuration, and every way in which that can fail."""
 
+import logging
 import pathlib
 import threading
 
@@ -11,6 +12,7 @@ from oslo_log import log as oslo_log
 import scheduler
 from scheduler import errors, exit_codes
 from scheduler.conf import check, default, startup
+from scheduler.rpc.context import RequestContext
 
 PROG = "nova-scheduler"
 
@@ -119,6 +121,24 @@ def test_bad_value_is_also_in_the_log_file(tmp_path, home) -> None:
     file = write(tmp_path, "[scheduler]\nworkers = many\n")
     assert end_of("--config-file", file, "--log-file", str(log)) == exit_codes.CONFIGURATION
     assert " CRITICAL " in log.read_text()
+
+
+def test_no_text_makes_a_line_of_its_own_in_the_log(tmp_path, home) -> None:
+    log = tmp_path / "log"
+    parse("--log-file", str(log))
+    forged = "a\n2026-01-01 00:00:00.000 1 CRITICAL root [forged\x1b[2J\0\u2028"
+    begun_at = len(log.read_text())
+    RequestContext("u", "p", request_id=forged)
+    try:
+        raise RuntimeError(forged)
+    except RuntimeError:
+        logging.getLogger("scheduler").exception("said: %s", forged)
+    finally:
+        RequestContext()
+    text = log.read_text()[begun_at:]
+    assert all(" ERROR scheduler " in line for line in text.splitlines())
+    assert text.replace("\n", "").isprintable()
+    assert "Traceback" in text
 
 
 @pytest.mark.parametrize(("group", "name", "minimum"), check.MINIMA)

@@ -33,7 +33,7 @@ def bounded(body: bytes | str, headers: dict[str, Any] | None = None) -> Any:
     """The message that the library gets."""
     raw = amqp.Message(body, content_type="text/plain", application_headers=dict(headers or {}))
     LIMITS.bound_size(raw)
-    LIMITS.bound_depth(raw)
+    LIMITS.bound_form(raw)
     return raw
 
 
@@ -53,6 +53,15 @@ def test_of_what_is_too_large_remains_whom_to_answer(as_text: bool) -> None:
         **too_large(len(body)),
     }
     assert message.properties["content_type"] == "application/json"
+
+
+@pytest.mark.parametrize("name", ["_reply_q", "_msg_id"])
+@pytest.mark.parametrize("value", ["x" * 256, "\ud800", ["x"], {"x": 1}, 7, True])
+def test_who_has_no_name_that_amqp_takes_is_not_answered(name: str, value: Any) -> None:
+    message = messages.unpack(bounded(messages.pack({**CALL, "args": {}, name: value})).body)
+    assert message is not None
+    assert message[REFUSED][0] == name
+    assert name not in message
 
 
 @pytest.mark.parametrize("body", [b"\x00" * 2 * MOST, json.dumps(["_msg_id"] * MOST).encode()])
