@@ -101,8 +101,24 @@ def current() -> str:
     return str(service_backend.get_backend_type().value)
 
 
+def open_standard_streams() -> None:
+    """Give what was closed of the three standard streams to /dev/null.
+
+    Else a connection gets such a number, and what nobody should see is written to it.
+    """
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+        if getattr(sys, name) is None:
+            mode = "w" if descriptor else "r"
+            setattr(sys, name, open(descriptor, mode, closefd=False))  # noqa: SIM115 - stays open
+
+
 def run(module: str, argv: Sequence[str]) -> int:
     """Choose and activate the back end, then import *module* and return ``module.main(argv)``."""
+    open_standard_streams()
     activate(choose(argv, os.environ))
     return int(importlib.import_module(module).main(list(argv)) or 0)
 

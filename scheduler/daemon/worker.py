@@ -9,7 +9,10 @@ import abc
 import contextlib
 import faulthandler
 import importlib
+import os
+import signal
 import threading
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from oslo_config import cfg
@@ -156,11 +159,25 @@ class Worker(oslo_service.ServiceBase):
             self._watchdog.enter(Stage.SERVING)
 
     def sighup(self) -> None:
-        """SIGHUP has come: to a worker, or to the master whose next forks it concerns."""
+        """SIGHUP has come, to a worker or to their master, by way of a launcher."""
         if self._sighup is not None:
             self._sighup.note()
-        elif self._reloading is not None:
-            self._reloading.prepare_forks(self._build)
+
+    def lead(self, workers: Callable[[], Iterable[int]]) -> None:
+        """Take SIGHUP in the master, for the next forks and the *workers*, given by process id.
+
+        The launcher's own way with it ends the master when a hundred come in a second.
+        """
+
+        def reload() -> None:
+            if self._reloading is not None:
+                self._reloading.prepare_forks(self._build)
+            for pid in workers():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGHUP)
+
+        self._sighup = SighupHandler()
+        self._sighup.watch(reload)
 
 
 class _LaunchersConf:
@@ -192,6 +209,10 @@ def launch(conf: cfg.ConfigOpts, worker: Worker) -> int:
         _keep_workers_of_threads()
     launchers_conf = _LaunchersConf(conf, worker)
     launcher = oslo_service.launch(launchers_conf, worker, workers=count, restart_method="mutate")
+    if concurrency.current() == concurrency.THREADING:
+        worker.lead(tuple)  # this launcher passes the signal on
+    elif count > 1:
+        worker.lead(lambda: list(launcher.children))
     try:
         status = launcher.wait()
     except SystemExit as ending:  # how the threading launcher of several workers returns

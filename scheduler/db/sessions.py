@@ -91,8 +91,7 @@ class ReadSession(_Session):
             self._in_snapshot = False
 
     def _execute(self, statement: str) -> None:
-        with self._opened() as connection:
-            connection.exec_driver_sql(statement)
+        self.run(lambda connection: connection.exec_driver_sql(statement))
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Connection]:

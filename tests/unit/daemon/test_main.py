@@ -1,6 +1,8 @@
 """Number of workers that the daemon forks, and what it warns of at the start."""
 
 import os
+import subprocess
+import sys
 
 import oslo_messaging
 import pytest
@@ -51,3 +53,21 @@ def test_compute_services_that_nova_no_longer_supports_are_warned_of(caplog, low
     preflight.warn_of_old_hosts(lowest)
     assert len(caplog.records) == lines
     assert f"version {lowest};" in caplog.text or not lines
+
+
+def test_streams_that_are_closed_are_given_to_dev_null(tmp_path) -> None:
+    """No connection gets their numbers, and what writes to them finds something."""
+    told = tmp_path / "told"
+    script = (
+        "import faulthandler, os, sys\n"
+        "from scheduler import concurrency\n"
+        "concurrency.open_standard_streams()\n"
+        "faulthandler.enable()\n"
+        "print('nothing', file=sys.stderr)\n"
+        "names = [os.readlink(f'/proc/self/fd/{number}') for number in range(3)]\n"
+        f"open({str(told)!r}, 'w').write(' '.join(names))\n"
+    )
+    command = f'exec "{sys.executable}" -c "$SCRIPT" <&- >&- 2>&-'
+    environment = {**os.environ, "SCRIPT": script}
+    assert subprocess.run(["/bin/sh", "-c", command], env=environment, check=False).returncode == 0
+    assert told.read_text() == "/dev/null /dev/null /dev/null"
