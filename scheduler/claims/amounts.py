@@ -31,7 +31,7 @@ def to_columns(amount: Consumption) -> dict[str, Any]:
         if wish.requests:
             devices = json.dumps(
                 [
-                    {**dataclasses.asdict(each), "specs": [dict(spec) for spec in each.specs]}
+                    {**_fields_of(each), "specs": [dict(spec) for spec in each.specs]}
                     for each in wish.requests
                 ]
             )
@@ -42,6 +42,13 @@ def to_columns(amount: Consumption) -> dict[str, Any]:
         "numa_topology": cells,
         "pci_requests": devices,
     }
+
+
+def _fields_of(request: pci.Request) -> dict[str, Any]:
+    """All but the providers, which no claim in a database has."""
+    fields = dataclasses.asdict(request)
+    del fields["providers"]
+    return fields
 
 
 def of_row(row: Any, fitting: Fitting) -> Consumption:

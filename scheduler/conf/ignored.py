@@ -36,7 +36,6 @@ _MANAGERS: Final = (None, "", "nova.scheduler.manager.SchedulerManager")
 OPTIONS: Final[tuple[tuple[str, cfg.Opt, Callable[[Any], bool], str], ...]] = (
     ("cells", cfg.BoolOpt("enable"), bool, "cells of the first version are not known here"),
     ("DEFAULT", cfg.BoolOpt("monkey_patch"), bool, "functions are not wrapped"),
-    ("filter_scheduler", cfg.BoolOpt("pci_in_placement"), bool, "PciPassthroughFilter decides"),
     (
         "scheduler",
         cfg.IntOpt("discover_hosts_in_cells_interval", default=-1),
@@ -61,7 +60,7 @@ OPTIONS: Final[tuple[tuple[str, cfg.Opt, Callable[[Any], bool], str], ...]] = (
 
 
 #: Those of Nova that change its decisions.
-DECIDING: Final = frozenset(("pci_in_placement", "scheduler_manager"))
+DECIDING: Final = frozenset(("scheduler_manager",))
 
 
 def register(conf: cfg.ConfigOpts) -> None:

@@ -207,6 +207,12 @@ class Reservations:
                 self.table.add([row], reservation.amount.added, -1)
         self._forget(reservation)
 
+    def change(self, reservation: Reservation, wish: numa.Wish) -> None:
+        """Let *reservation* take the cells and devices of another *wish*."""
+        reservation.amount = dataclasses.replace(reservation.amount, wish=wish)
+        if reservation.key in self.table.rows:
+            self._take_again(reservation.key)
+
     def _take_again(self, key: Key, released: Reservation | None = None) -> None:
         """Start from the report, and take everything but the one *released* anew, in order."""
         row = self.table.rows[key]

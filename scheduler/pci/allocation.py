@@ -80,7 +80,7 @@ CURRENT = PciSemantics(
     types_on_request=frozenset({"type-PF", "vdpa"}),
     guards_remote_managed=True,
     matches_live_migratable=True,
-    placement_keys=frozenset({"resource_class", "traits"}),
+    placement_keys=frozenset({"resource_class", "traits", "rp_uuids"}),
     needs_a_pool=True,
     stops_at_first_failure=True,
 )
@@ -111,6 +111,8 @@ def eligible(
     matching = [pool for pool in matching if pool.kind.values.get("dev_type") not in hidden]
     if semantics.guards_remote_managed and not any(map(_is_true, request.asks("remote_managed"))):
         matching = [p for p in matching if not _is_true(p.kind.values.get("remote_managed"))]
+    if request.providers:
+        matching = [p for p in matching if 0 < _wanted_of(p, request) <= p.count]
     if semantics.matches_live_migratable:
         matching = _migratable_alike(matching, request)
     return matching
@@ -196,8 +198,16 @@ def _share(
     usable = eligible(pools, request, cells, semantics)
     if semantics.needs_a_pool and not usable:
         return None
-    share = _first(usable, request.count)
+    if request.providers:
+        share = [pool.holding(_wanted_of(pool, request)) for pool in usable]
+    else:
+        share = _first(usable, request.count)
     return share if sum(pool.count for pool in share) >= request.count else None
+
+
+def _wanted_of(pool: Pool, request: Request) -> int:
+    """Number of devices that *request* is to take from the provider of *pool*."""
+    return request.providers.count(str(pool.kind.values.get("rp_uuid")))
 
 
 def _first(pools: list[Pool], wanted: int) -> list[Pool]:

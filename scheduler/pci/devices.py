@@ -126,14 +126,19 @@ class Request:
     specs: tuple[tuple[tuple[str, str | None], ...], ...]
     policy: str = DEFAULT_POLICY
     alias_name: str | None = None
+    #: Providers in Placement to take the devices from, one per device; any where there are none.
+    providers: tuple[str, ...] = ()
 
     @classmethod
-    def from_object(cls, request: objects.InstancePCIRequest) -> Self:
+    def from_object(
+        cls, request: objects.InstancePCIRequest, providers: tuple[str, ...] = ()
+    ) -> Self:
         return cls(
             count=request.count,
             specs=tuple(tuple(sorted(spec.items())) for spec in request.spec),
             policy=request.numa_policy or DEFAULT_POLICY,
             alias_name=request.alias_name,
+            providers=providers,
         )
 
     def asks(self, key: str) -> list[str | None]:

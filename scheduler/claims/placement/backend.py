@@ -37,6 +37,7 @@ from scheduler.claims.placement.client import (
     Unsure,
     pause_before,
 )
+from scheduler.claims.placement.devices import groups_for_devices, offers_with_free_devices
 from scheduler.claims.placement.memory import Memory
 from scheduler.claims.placement.offers import CHOSEN, NoCandidates, Offers
 from scheduler.engine.record import PlacementUse
@@ -150,7 +151,7 @@ class _Claiming(Claiming):
         """
         result: Result | None = None
         try:
-            result = self._claim_all(decided.selections)
+            result = self._claim_all(decided)
         except _GivenBefore as given:
             result = given.answer
         except (errors.AllocationUpdateFailed, errors.NoValidHost) as error:
@@ -194,8 +195,18 @@ class _Claiming(Claiming):
 
     # --- claiming ------------------------------------------------------------------------
 
-    def _claim_all(self, selections: Selections) -> Booked | Lost:
+    def _requests_of(self, decided: Decided) -> list[AllocationRequest]:
+        """Per instance the offer to claim; as many as have devices that are free."""
+        known, spec = self.offers.known, self._request.spec
+        if not groups_for_devices(spec):
+            return [known[chosen.compute_node_uuid][0] for chosen, *_others in decided.selections]
+        manager = self._host_manager
+        with manager.lock:
+            return offers_with_free_devices(spec, manager.reservations, decided, known)
+
+    def _claim_all(self, decided: Decided) -> Booked | Lost:
         """Claim for every instance; Lost when a node was full, which is noted."""
+        selections = decided.selections
         if not self.offers.ask(selections):
             if self.offers.is_to_be_listed:
                 self.give_back()
@@ -203,14 +214,17 @@ class _Claiming(Claiming):
         names, offers = self._names, self.offers
         if not names:
             return Booked(selections)  # instances without a name are not claimed for, as in Nova
-        for each in itertools.chain.from_iterable(selections):
-            each.allocation_request = json.dumps(offers.known[each.compute_node_uuid][0])
-            each.allocation_request_version = VERSION
+        requests = self._requests_of(decided)
+        if len(requests) < len(selections):
+            offers.lacks_devices([chosen for chosen, *_others in selections[: len(requests) + 1]])
+            return LOST
+        self._note_offers(selections, requests)
         nodes = {
             name: chosen.compute_node_uuid
             for name, (chosen, *_others) in zip(names, selections, strict=True)
         }
-        self._claim_together(nodes)
+        wanted = dict(zip(names, requests, strict=True))
+        self._claim_together(nodes, wanted)
         for uuid, node in nodes.items():
             held, before = self._held.get(uuid, ("", {}))
             if held == node:
@@ -218,16 +232,24 @@ class _Claiming(Claiming):
             if held:
                 self._client.give_back(self._requester, uuid, before)
                 del self._held[uuid]
-            if not self._claim(uuid, node, offers.known[node][0], selections):
+            if not self._claim(uuid, node, wanted[uuid], selections):
                 offers.room[node] = [each for each, _before in self._held.values()].count(node)
                 return Lost()
         return Booked(selections)
 
-    def _claim_together(self, nodes: Mapping[str, str]) -> None:
+    def _note_offers(self, selections: Selections, requests: list[AllocationRequest]) -> None:
+        for each in itertools.chain.from_iterable(selections):
+            each.allocation_request = json.dumps(self.offers.known[each.compute_node_uuid][0])
+            each.allocation_request_version = VERSION
+        for (chosen, *_others), request in zip(selections, requests, strict=True):
+            chosen.allocation_request = json.dumps(request)
+
+    def _claim_together(
+        self, nodes: Mapping[str, str], requests: Mapping[str, AllocationRequest]
+    ) -> None:
         """Claim for several instances in one call; what it does not claim is claimed one by one."""
         if len(nodes) == 1 or self._held or not all(map(self._is_new, nodes)):
             return
-        requests = {uuid: self.offers.known[node][0] for uuid, node in nodes.items()}
         is_claimed = self._client.claim_together(self._requester, requests)
         if is_claimed is not False:  # one by one, allocations are read before they are replaced
             self._held = {uuid: (node if is_claimed else "", {}) for uuid, node in nodes.items()}

@@ -16,6 +16,7 @@ from oslo_log import log as logging
 
 from scheduler import errors
 from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
+from scheduler.claims.placement.devices import groups_for_devices
 from scheduler.claims.placement.facts import AGGREGATE, FREE, TRAIT, Need
 from scheduler.claims.placement.features import Features
 from scheduler.claims.placement.needs import (
@@ -109,6 +110,8 @@ class Wish:
     limit: int | None
     #: True if a host may be judged without Placement by its room alone.
     is_plain: bool
+    #: The most candidates of one host.
+    node_limit: int = 1
 
     def for_fleet(self) -> str:
         """The query for every host that would do, at most ``limit`` candidates if that is set."""
@@ -147,7 +150,7 @@ class Wish:
                 pairs += _pairs_of(other)
         if not any(key.startswith("in_tree") for key, _value in pairs):
             return None
-        return self._text(pairs, suffixes, [("limit", "1")])
+        return self._text(pairs, suffixes, [("limit", str(self.node_limit))])
 
     @property
     def amounts(self) -> Counter[str]:
@@ -274,7 +277,8 @@ class CandidateQuery:
         subtrees = [("same_subtree", ",".join(each)) for each in spec.same_subtree if each]
         conditions = [("root_required", root), *subtrees]
         limit = self._options.max_placement_results if is_limited else None
-        return Wish(groups, conditions, policy, limit, is_plain)
+        of_node = self._options.max_placement_results if groups_for_devices(spec) else 1
+        return Wish(groups, conditions, policy, limit, is_plain, of_node)
 
     def _image_traits(self, spec: Any) -> list[str]:
         """The traits of hosts that have what the image wants; none where one does not exist."""

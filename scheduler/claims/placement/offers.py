@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from oslo_log import log as logging
 
-from scheduler import errors
+from scheduler import errors, objects
 from scheduler.claims.backend import Offered, Selections
 from scheduler.claims.placement.candidates import CandidateQuery, Candidates, Wish, fleet_of
 from scheduler.claims.placement.client import Requester
@@ -190,6 +190,16 @@ class Offers:
         if is_first and (refused >= self._most_refused or self._memory.gives_up(refused)):
             self._turn_to_list()
         return False
+
+    def lacks_devices(self, chosen: list[objects.Selection]) -> None:
+        """Choose the last host *chosen* less often: its offers have no free devices for that."""
+        node = chosen[-1].compute_node_uuid
+        if held := [each.compute_node_uuid for each in chosen[:-1]].count(node):
+            self.room[node] = held
+            return
+        self._refused[node] = 0
+        self.known.pop(node, None)
+        self._use.refused[chosen[-1].service_host] = "devices that are offered are not free there"
 
     def _build(self, node: str) -> bool:
         """Build the candidate of an alternate that is granted if it has the room.

@@ -153,16 +153,14 @@ def test_what_is_said_at_the_start(start: Start, text: str, said: str | None) ->
     assert [line for line in lines if said is None or said not in line] == []
 
 
-DEVICES = "[filter_scheduler]\npci_in_placement = true\n"
 ACCEPTING = "accept_options_without_effect = true\n"
 
 
 @pytest.mark.parametrize(
     ("text", "is_refused"),
     [
-        (DEVICES, True),
         ("[DEFAULT]\nscheduler_manager = my.Manager\n", True),
-        ("[filter_scheduler]\npci_in_placement = false\n", False),
+        ("[filter_scheduler]\npci_in_placement = true\n", False),
         ("[conductor]\ntopic = other\n", False),
     ],
 )

@@ -84,9 +84,9 @@ def reloaded(tmp_path: pathlib.Path) -> Reloaded:
         ("default_log_levels = amqp=LOUD\n", Outcome.REFUSED, "[DEFAULT] default_log_levels"),
         ("log_config_append = /no/such.conf\n", Outcome.REFUSED, "/no/such.conf"),
         (
-            "[scheduler]\nclaims = placement\n[filter_scheduler]\npci_in_placement = 1\n",
+            "scheduler_manager = my.Manager\n[scheduler]\nclaims = placement\n",
             Outcome.REFUSED,
-            "pci_in_placement: it has no effect here",
+            "scheduler_manager: it has no effect here",
         ),
         ('[pci]\nalias = {"name": "a"}\n', Outcome.APPLIED, "what changed: [pci] alias"),
         ("no setting\n", Outcome.REFUSED, "nova.conf:3"),

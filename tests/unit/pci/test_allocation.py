@@ -5,7 +5,7 @@ import json
 import pytest
 
 from scheduler import objects
-from scheduler.pci import CURRENT, NEWTON, Pools, Request, requests_of, supports
+from scheduler.pci import CURRENT, NEWTON, Pools, Request, allocate, requests_of, supports
 
 BOTH = pytest.mark.parametrize("semantics", [CURRENT, NEWTON], ids=["current", "newton"])
 
@@ -61,3 +61,26 @@ def test_requests_of_an_instance():
         [{"count": 2, "spec": [{"vendor_id": "8086"}], "alias_name": "a"}]
     )
     assert requests_of(wire) == (Request(2, ((("vendor_id", "8086"),),), "legacy", "a"),)
+
+
+@pytest.mark.parametrize(
+    ("providers", "left"),
+    [
+        pytest.param((), [("a", 1), ("b", 1)], id="any"),
+        pytest.param(("b",), [("a", 2)], id="the one of the claim"),
+        pytest.param(("a", "b"), [("a", 1)], id="one of each"),
+        pytest.param(("b", "b"), None, id="too few there"),
+        pytest.param(("c",), None, id="not of this host"),
+    ],
+)
+def test_devices_of_providers_in_placement(providers, left):
+    several = [objects.PciDevicePool(vendor_id="1", product_id="2", count=n) for n in (2, 1)]
+    for pool, name in zip(several, "ab", strict=True):
+        pool.tags = {"rp_uuid": name}
+    spec = [{"vendor_id": "1", "rp_uuids": "another"}]
+    wire = objects.InstancePCIRequest(count=len(providers) or 1, spec=spec)
+    request = Request.from_object(wire, providers)
+    found = allocate(Pools.from_object(several), (request,), None, CURRENT)
+    assert found.complete is (left is not None)
+    rest = [(each.kind.values["rp_uuid"], each.count) for each in found.pools.pools]
+    assert left is None or rest == left

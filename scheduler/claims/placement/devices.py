@@ -1,0 +1,87 @@
+"""Devices that Placement counts: the offers of a host whose devices are free on the host, too.
+
+Conductors with ``[filter_scheduler] pci_in_placement`` put a group per device into a request, named
+after the device request.  The provider of a group is then the one to take the device from.
+"""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from scheduler import numa, pci
+from scheduler.claims.backend import Decided
+from scheduler.hosts.candidates import rows_of_nodes
+from scheduler.hosts.host_state import POOLS, TOPOLOGY
+from scheduler.hosts.reservations import Reservation, Reservations
+from scheduler.hosts.table import HostTable
+
+
+def groups_for_devices(spec: Any) -> bool:
+    """True when *spec* has groups for devices that its flavor asks for."""
+    groups = [each.requester_id for each in spec.requested_resources or ()]
+    requests = spec.pci_requests.requests if spec.pci_requests else ()
+    return any(_groups(each, groups) for each in requests)
+
+
+def _groups(request: Any, names: Iterable[str | None]) -> list[str]:
+    """Those of the groups with these *names* that are for *request*: none for a port's."""
+    start = request.request_id if request.alias_name else None
+    return [name for name in names if start and name and name.startswith(start)]
+
+
+def narrowed(wish: numa.Wish, spec: Any, offer: Any) -> numa.Wish:
+    """The *wish* of an instance of *spec* with the providers of its devices that *offer* says."""
+    mappings, requests = offer["mappings"], []
+    for each in spec.pci_requests.requests:
+        providers = [mappings[name][0] for name in _groups(each, mappings)]
+        requests.append(pci.Request.from_object(each, tuple(sorted(providers))))
+    return dataclasses.replace(wish, requests=tuple(requests))
+
+
+def offers_with_free_devices(
+    spec: Any, reservations: Reservations, decided: Decided, known: dict[str, list[Any]]
+) -> list[Any]:
+    """Per instance the first of the *known* offers that fits, up to one that has none.
+
+    Its reservation takes these devices.  Alternates without free devices are left out; the offer
+    that fits is the first one *known* of the others.  The caller holds the decision lock.
+    """
+    found = []
+    for row, made in zip(decided.selections, decided.reservations, strict=True):
+        offer = _take_first(spec, reservations, made, known[row[0].compute_node_uuid])
+        if offer is None:
+            break
+        found.append(offer)
+        for each in row[1:]:
+            node = each.compute_node_uuid
+            fitting = _first_fitting(spec, reservations.table, made, node, known[node])
+            if fitting is None:
+                row.remove(each)
+            else:
+                known[node] = [fitting, *known[node]]
+    return found
+
+
+def _take_first(
+    spec: Any, reservations: Reservations, made: Reservation, offers: list[Any]
+) -> Any | None:
+    wish = made.amount.wish
+    if wish is None:
+        return offers[0]
+    for offer in offers:
+        reservations.change(made, narrowed(wish, spec, offer))
+        if made.hardware is None or made.hardware.error is None:
+            return offer
+    return None
+
+
+def _first_fitting(
+    spec: Any, table: HostTable, made: Reservation, node: str, offers: list[Any]
+) -> Any | None:
+    wish = made.amount.wish
+    for row in rows_of_nodes(table, [node]).tolist():
+        host, pools = table.value(row, TOPOLOGY), table.value(row, POOLS)
+        for offer in offers:
+            if wish is None or narrowed(wish, spec, offer).place(host, pools).error is None:
+                return offer
+    return None

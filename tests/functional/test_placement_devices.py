@@ -1,0 +1,55 @@
+"""Devices that a real Placement counts: which of its offers are claimed."""
+
+import json
+
+import pytest
+
+from scheduler import errors, objects
+from tests.functional.placement_fleet import MB, Fleet, Worker, a_name
+from tests.functional.test_placement_claims import database
+
+__all__ = ["database"]
+
+CARD = "CUSTOM_CARD"
+REQUEST_ID = "00000000-0000-4000-8000-000000000077"
+
+
+def pools(*providers: str) -> str:
+    """The column of a host with one free card per provider."""
+    several = [
+        {"vendor_id": "8086", "product_id": "1520", "numa_node": None, "count": 1}
+        | {"tags": {"dev_type": "type-PCI", "rp_uuid": each}}
+        for each in providers
+    ]
+    found = [objects.PciDevicePool(**each) for each in several]
+    return json.dumps(objects.PciDevicePoolList(objects=found).obj_to_primitive())
+
+
+def a_card() -> dict[str, object]:
+    """One card, as conductors ask for it."""
+    request = objects.InstancePCIRequest(
+        count=1, spec=[{"vendor_id": "8086"}], alias_name="card", request_id=REQUEST_ID
+    )
+    group = objects.RequestGroup(requester_id=f"{REQUEST_ID}-0", resources={CARD: 1})
+    requests = objects.InstancePCIRequests(requests=[request])
+    return {"pci_requests": requests, "requested_resources": [group]}
+
+
+@pytest.mark.parametrize("query", ["chosen", "fleet"])
+def test_only_offers_with_free_devices_are_claimed(database, placement_server, query) -> None:
+    fleet, cards = Fleet(database, placement_server, query), [a_name() for _each in range(3)]
+    fleet.placement.call("PUT", f"/resource_classes/{CARD}")
+    node = fleet.add("p1", report={"pci_stats": pools(*cards[:2])})  # the third is in use
+    for card in cards:
+        fleet.placement.add_node(card, {CARD: 1}, parent=node)
+    filters = {"enabled_filters": ["PciPassthroughFilter"]}
+    settings = fleet.placement.settings
+    worker = Worker(database, settings, filters, placement_query=query, state_fresh_seconds=1)
+    names = [a_name(), a_name()]
+    with pytest.raises(errors.NoValidHost):
+        worker.select("req-1", [*names, a_name()], MB // 8, **a_card())
+    assert fleet.used_mb() == {"p1": 0}
+    assert worker.hosts("req-2", names, MB // 8, **a_card()) == ["p1", "p1"]
+    taken = [set(fleet.placement.allocations(each)) - {node} for each in names]
+    assert sorted(map(len, taken)) == [1, 1]
+    assert set.union(*taken) == set(cards[:2])
