@@ -37,7 +37,8 @@ class Program(PrivateServer):
 
     def environment(self) -> dict[str, str]:
         """The two options in which machines differ: the environment wins over the file."""
-        return {"OS_DEFAULT__HOST": self._host, "OS_DEFAULT__STATE_PATH": str(self.folder)}
+        options = {"OS_DEFAULT__HOST": self._host, "OS_DEFAULT__STATE_PATH": str(self.folder)}
+        return {**options, "TMPDIR": str(self.folder)}
 
     def start(self) -> Self:
         """Start it, again if it has ended by itself, as systemd does.
