@@ -68,9 +68,11 @@ def _take_first(
     wish = made.amount.wish
     if wish is None:
         return offers[0]
+    had_cells = made.hardware is not None and made.hardware.guest is not None
     for offer in offers:
         reservations.change(made, narrowed(wish, spec, offer))
-        if made.hardware is None or made.hardware.error is None:
+        found = made.hardware
+        if found is None or (found.error is None and (found.guest or not had_cells)):
             return offer
     return None
 
