@@ -51,6 +51,7 @@ class Worker(oslo_service.ServiceBase):
         self._watchdog: Watchdog | None = None
         self._ending = contextlib.ExitStack()
         self._is_stopping = False
+        self._is_passed_on = False  # SIGHUP, by a launcher, from the master to the workers
         self._stopped = threading.Event()
         #: Made when this process, perhaps a fork, is started; the master of several has none.
         self._sighup: SighupHandler | None = None
@@ -160,6 +161,7 @@ class Worker(oslo_service.ServiceBase):
 
     def sighup(self) -> None:
         """SIGHUP has come, to a worker or to their master, by way of a launcher."""
+        self._is_passed_on = True
         if self._sighup is not None:
             self._sighup.note()
 
@@ -172,7 +174,8 @@ class Worker(oslo_service.ServiceBase):
         def reload() -> None:
             if self._reloading is not None:
                 self._reloading.prepare_forks(self._build)
-            for pid in workers():
+            is_passed_on, self._is_passed_on = self._is_passed_on, False
+            for pid in () if is_passed_on else workers():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGHUP)
 
