@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from scheduler import errors, objects
 from scheduler.cli.command import Argument, Base, List, Names, Show, Usage, action, argument
-from scheduler.db import aggregates, compute_nodes, instances, rows, services
+from scheduler.db import aggregates, compute_nodes, instances, services
 from scheduler.hosts.rows import Ratios
 
 HOST_COLUMNS = (
@@ -46,14 +46,9 @@ def status(service: objects.Service | None) -> str:
 
 
 def state(service: objects.Service | None, conf: cfg.ConfigOpts) -> str:
-    """``up`` or ``down`` by the last heartbeat, else the creation (page scheduling, section 10)."""
-    if service is None or service.forced_down:
-        return "down"
-    seen = service.last_seen_up or service.created_at
-    if seen is None:
-        return "down"
-    silence = abs(rows.utcnow() - seen.replace(tzinfo=None))
-    return "up" if silence <= datetime.timedelta(seconds=conf.service_down_time) else "down"
+    """``up`` or ``down``; a service that is not there is down."""
+    is_up = service is not None and services.is_up(service, conf.service_down_time)
+    return "up" if is_up else "down"
 
 
 @action(List)

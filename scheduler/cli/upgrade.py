@@ -9,7 +9,7 @@ from oslo_upgradecheck.upgradecheck import UPGRADE_CHECK_MSG_MAP, Code, Result
 from scheduler import errors, exit_codes, nova_compat, objects
 from scheduler.broker import nodes, queues
 from scheduler.claims import loading
-from scheduler.cli import command, fleet
+from scheduler.cli import command
 from scheduler.cli.command import Table
 from scheduler.conf import names, startup
 from scheduler.daemon.service import BINARY, build_manager
@@ -115,7 +115,7 @@ class Check(command.List):
         """A scheduler has shown lately that it lives, or none was ever there."""
         with self.databases.main.read() as connection:
             known = services.list_all(connection, BINARY)
-        if any(fleet.state(each, self.conf) == "up" for each in known):
+        if any(services.is_up(each, self.conf.service_down_time) for each in known):
             return SUCCESS
         return _warning("no scheduler sends heartbeats: ", [each.host for each in known])
 

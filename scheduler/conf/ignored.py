@@ -26,7 +26,6 @@ COMMAND_LINE: Final[list[cfg.Opt]] = [
 ]
 REMOTE_DEBUG: Final[list[cfg.Opt]] = [cfg.StrOpt(name, help=_HELP) for name in ("host", "port")]
 
-_DISCOVER: Final = "map hosts by nova-manage cell_v2 discover_hosts, or by another nova-scheduler"
 _STATELESS: Final = "no results are kept between requests"
 _NO_API: Final = "`broker check` asks the broker itself"
 _MANAGERS: Final = (None, "", "nova.scheduler.manager.SchedulerManager")
@@ -36,12 +35,6 @@ _MANAGERS: Final = (None, "", "nova.scheduler.manager.SchedulerManager")
 OPTIONS: Final[tuple[tuple[str, cfg.Opt, Callable[[Any], bool], str], ...]] = (
     ("cells", cfg.BoolOpt("enable"), bool, "cells of the first version are not known here"),
     ("DEFAULT", cfg.BoolOpt("monkey_patch"), bool, "functions are not wrapped"),
-    (
-        "scheduler",
-        cfg.IntOpt("discover_hosts_in_cells_interval", default=-1),
-        lambda seconds: seconds >= 0,
-        _DISCOVER,
-    ),
     (
         "conductor",
         cfg.StrOpt("topic", default="conductor"),

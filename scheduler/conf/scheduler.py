@@ -55,6 +55,15 @@ OPTIONS: list[cfg.Opt] = [
         "its hosts then. 0 means 60, a negative value switches the task off.",
     ),
     cfg.IntOpt(
+        "discover_hosts_in_cells_interval",
+        default=-1,
+        min=-1,
+        help="Seconds between two searches for compute hosts that no cell has yet, which are then "
+        "mapped to their cells, as `nova-manage cell_v2 discover_hosts` does. Of several "
+        "schedulers the first by name does it. 0 means 60, -1 switches it off, as does `[database] "
+        "read_only`.",
+    ),
+    cfg.IntOpt(
         "workers",
         min=0,
         help="Number of worker processes. All workers of a daemon share its topic and its name; "

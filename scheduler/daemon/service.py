@@ -28,6 +28,7 @@ from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
+from scheduler.db.discovery import HostDiscovery
 from scheduler.drivers.loading import load_host_manager
 from scheduler.explain.store import Store
 from scheduler.hosts.host_manager import HostManager
@@ -153,9 +154,7 @@ class Service(Worker):
         serve_introspection(conf, manager, self.table, transport, ending)
         tasks = OlderTasks(builds, manager, databases.main)
         self._serve(transport, manager, tasks, ending)
-        self._read_beside(manager.driver.host_manager, ending)
-        if monitoring.is_enabled:
-            self._look_when_idle(manager, ending)
+        self._start_tasks(manager, databases, ending)
         heartbeat.start()
         if conf.periodic_enable:
             task.start(random.uniform(0, conf.periodic_fuzzy_delay))
@@ -186,19 +185,28 @@ class Service(Worker):
             refused_reload=lambda: self._monitoring.is_reload_refused,
         )
 
-    def _read_beside(self, hosts: Any, ending: contextlib.ExitStack) -> None:
+    def _start_tasks(
+        self, manager: SchedulerManager, databases: Databases, ending: contextlib.ExitStack
+    ) -> None:
+        """Start what is repeated beside the requests."""
+        hosts, options = manager.driver.host_manager, self._conf.scheduler
+        interval_seconds = options.discover_hosts_in_cells_interval
+        #: With the seconds until their first run.
+        tasks: dict[RepeatingTask, float] = {}
         if isinstance(hosts, HostManager):  # not an operator's own
             task = RepeatingTask("reads beside requests", hosts.read_beside, BESIDE_SECONDS)
+            tasks[task] = BESIDE_SECONDS
+        if self._monitoring.is_enabled:
+            period_seconds = max(0, options.periodic_task_interval)
+            look = functools.partial(look_when_idle, hosts, period_seconds)
+            task = RepeatingTask("a look at the hosts", look, IDLE_LOOK_SECONDS)
+            tasks[task] = IDLE_LOOK_SECONDS
+        if interval_seconds >= 0 and self.table.place == 0 and not databases.main.is_read_only:
+            discovery = HostDiscovery(self._conf, databases, BINARY)
+            tasks[RepeatingTask("discovery of hosts", discovery.run, interval_seconds)] = 0
+        for task, delay_seconds in tasks.items():
             ending.callback(task.stop)
-            task.start(BESIDE_SECONDS)
-
-    def _look_when_idle(self, manager: SchedulerManager, ending: contextlib.ExitStack) -> None:
-        period_seconds = max(0, self._conf.scheduler.periodic_task_interval)
-        hosts = manager.driver.host_manager
-        look = functools.partial(look_when_idle, hosts, period_seconds)
-        task = RepeatingTask("a look at the hosts", look, IDLE_LOOK_SECONDS)
-        ending.callback(task.stop)
-        task.start(IDLE_LOOK_SECONDS)
+            task.start(delay_seconds)
 
     def _serve(
         self,

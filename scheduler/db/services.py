@@ -103,6 +103,15 @@ def heartbeat_many(
     )
 
 
+def is_up(service: objects.Service, down_time_seconds: float) -> bool:
+    """True by the last heartbeat, else by the creation (reference page scheduling, section 10)."""
+    seen = service.last_seen_up or service.created_at
+    if service.forced_down or seen is None:
+        return False
+    silence = abs(rows.utcnow() - seen.replace(tzinfo=None))
+    return silence <= datetime.timedelta(seconds=down_time_seconds)
+
+
 def change(connection: Connection, host: str, binary: str, **values: Any) -> None:
     """Set columns of the living service; raises ServiceNotFound."""
     if not rows.update(connection, services, *_is(host, binary), **values):

@@ -214,6 +214,44 @@ def test_the_rights_that_are_needed(nova, mariadb, deployment, transport_url, tm
     mariadb.drop_account(user)
 
 
+def test_new_hosts_are_mapped(nova, mariadb, deployment, transport_url):
+    """With an account that has just the rights for it; one host was mapped by somebody else."""
+    user = unique_name("u")
+    databases = {name: name_of(url) for name, url in nova.urls.items()}
+    mariadb.create_account(user, [f"SELECT ON {each}.*" for each in databases.values()])
+    mariadb.grant(f"INSERT, UPDATE ON {databases['cell0']}.services", user)
+    mariadb.grant(f"INSERT ON {databases['api']}.host_mappings", user)
+    for name in ("a", "off"):
+        template = f"{{scheme}}://{{username}}:{{password}}@{{hostname}}:{{port}}/{databases[name]}"
+        nova.map_cell(name, database_connection=template)
+        mariadb.grant(f"UPDATE ON {databases[name]}.compute_nodes", user)
+    number = nova.execute("api", "SELECT id FROM cell_mappings WHERE name = 'a'")[0][0]
+    nova.execute("api", f"INSERT INTO host_mappings (host, cell_id) VALUES ('a2', {number})")
+    main, api_url = (
+        make_url(nova.urls[name]).set(username=user).render_as_string(hide_password=False)
+        for name in ("cell0", "api")
+    )
+    options = {
+        **settings(nova),
+        "api_database": {"connection": api_url},
+        "scheduler": {"discover_hosts_in_cells_interval": 1},
+    }
+    scheduler = deployment(transport_url, main, settings=options).start_scheduler().wait_ready()
+
+    def mapped() -> list[Any]:
+        return nova.execute("api", "SELECT host FROM host_mappings ORDER BY host")
+
+    wait_until(lambda: mapped() == [("a1",), ("a2",), ("c1",)], 30, "the first hosts")
+    nova.add_hosts("a", ["a3"])
+    wait_until(lambda: ("a3",) in mapped(), 30, "the new host")
+    wait_until(
+        lambda: not nova.execute("a", "SELECT 1 FROM compute_nodes WHERE mapped < 1"), 30, "notes"
+    )
+    assert "Error during" not in scheduler.log
+    assert scheduler.terminate() == 0
+    mariadb.drop_account(user)
+
+
 def test_newtons_layout(mariadb, deployment, transport_url, tmp_path):
     nova = Nova(lambda: mariadb.url(mariadb.create_database()), NEWTON)
     nova.add_main(["h1", "h2"])

@@ -136,11 +136,6 @@ def test_old_spelling_of_a_library(tmp_path, old, text, today, value) -> None:
             "[scheduler] standing_results_bytes has no effect",
         ),
         ("[cells]\nenable = false\n", None),
-        (
-            "[scheduler]\ndiscover_hosts_in_cells_interval = 300\n",
-            "discover_hosts_in_cells_interval",
-        ),
-        ("[scheduler]\ndiscover_hosts_in_cells_interval = -1\n", None),
         ("[DEFAULT]\nscheduler_manager = nova.scheduler.manager.SchedulerManager\n", None),
         ("[DEFAULT]\nscheduler_manager = my.Manager\n", "[DEFAULT] scheduler_manager"),
         ("[conductor]\ntopic = other\n", "[conductor] topic"),
