@@ -1,5 +1,6 @@
 """Connections to Placement and Keystone: few, and none that a server may be about to close."""
 
+import contextlib
 import threading
 from typing import Any, Final
 
@@ -42,8 +43,8 @@ def adapter_from_conf(
 class Connections(requests.adapters.HTTPAdapter):
     """At most so many connections, none of which is used for longer than KEPT_SECONDS.
 
-    A call waits for one as long as it would for its answer.  A claim gets a new one: it could not
-    be made again without a look if the server were just closing the connection.
+    A call waits for one as long as it would for its answer.  A claim gets one of its own: it could
+    not be made again without a look if the server were just closing the connection.
     """
 
     def __init__(self, most: int) -> None:
@@ -58,11 +59,9 @@ class Connections(requests.adapters.HTTPAdapter):
             raise requests.ConnectionError(text % (more["timeout"], self._most))
         try:
             if args[0].method in ("PUT", "POST"):
-                self.init_poolmanager(1, self._most)
-            response = super().send(*args, **more)
-            # All of it, as the connection is in use until then, and kept by what is raw.
-            _content, response.raw = response.content, None
-            return response
+                with contextlib.closing(requests.adapters.HTTPAdapter()) as alone:
+                    return _whole(alone.send(*args, **more))
+            return _whole(super().send(*args, **more))
         finally:
             # Not before the call: the connection might be kept after its timer has run out.
             with self._lock:
@@ -74,7 +73,16 @@ class Connections(requests.adapters.HTTPAdapter):
             self._free.release()
 
     def _renew(self) -> None:
-        """Begin with new connections: the old ones are closed when nobody uses them."""
+        """Begin with new connections; one in use is closed when it is given back.
+
+        Nothing is left to the garbage collector: an error keeps what it met with alive.
+        """
         with self._lock:
             self._is_timed = False
-            self.init_poolmanager(1, self._most)
+        self.close()
+
+
+def _whole(response: requests.Response) -> requests.Response:
+    """*response*, all of it read: until then its connection is in use, and kept by what is raw."""
+    _content, response.raw = response.content, None
+    return response
