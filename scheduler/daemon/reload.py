@@ -105,9 +105,6 @@ class SighupHandler:
         self._receiving_end, self._sending_end = socket.socketpair()
         os.set_blocking(self._sending_end.fileno(), False)
         self._is_watched = False
-        self._take()
-
-    def _take(self) -> None:
         with contextlib.suppress(ValueError):
             signal.signal(signal.SIGHUP, self._caught)
 
@@ -138,9 +135,7 @@ class SighupHandler:
 
     def _watch(self, reload: Callable[[], None]) -> None:
         with self._receiving_end as receiving_end:
-            self._take()  # from a launcher that has taken it since
             while receiving_end.recv(READ_BYTES):
-                self._take()
                 try:
                     reload()
                 except Exception:

@@ -9,10 +9,7 @@ import abc
 import contextlib
 import faulthandler
 import importlib
-import os
-import signal
 import threading
-from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from oslo_config import cfg
@@ -51,7 +48,6 @@ class Worker(oslo_service.ServiceBase):
         self._watchdog: Watchdog | None = None
         self._ending = contextlib.ExitStack()
         self._is_stopping = False
-        self._is_passed_on = False  # SIGHUP, by a launcher, from the master to the workers
         self._stopped = threading.Event()
         #: Made when this process, perhaps a fork, is started; the master of several has none.
         self._sighup: SighupHandler | None = None
@@ -160,27 +156,11 @@ class Worker(oslo_service.ServiceBase):
             self._watchdog.enter(Stage.SERVING)
 
     def sighup(self) -> None:
-        """SIGHUP has come, to a worker or to their master, by way of a launcher."""
-        self._is_passed_on = True
+        """SIGHUP has come: to a worker, or to the master whose next forks it concerns."""
         if self._sighup is not None:
             self._sighup.note()
-
-    def lead(self, workers: Callable[[], Iterable[int]]) -> None:
-        """Take SIGHUP in the master, for the next forks and the *workers*, given by process id.
-
-        The launcher's own way with it ends the master when a hundred come in a second.
-        """
-
-        def reload() -> None:
-            if self._reloading is not None:
-                self._reloading.prepare_forks(self._build)
-            is_passed_on, self._is_passed_on = self._is_passed_on, False
-            for pid in () if is_passed_on else workers():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGHUP)
-
-        self._sighup = SighupHandler()
-        self._sighup.watch(reload)
+        elif self._reloading is not None:
+            self._reloading.prepare_forks(self._build)
 
 
 class _LaunchersConf:
@@ -212,10 +192,6 @@ def launch(conf: cfg.ConfigOpts, worker: Worker) -> int:
         _keep_workers_of_threads()
     launchers_conf = _LaunchersConf(conf, worker)
     launcher = oslo_service.launch(launchers_conf, worker, workers=count, restart_method="mutate")
-    if concurrency.current() == concurrency.THREADING:
-        worker.lead(tuple)  # this launcher passes the signal on
-    elif count > 1:
-        worker.lead(lambda: list(launcher.children))
     try:
         status = launcher.wait()
     except SystemExit as ending:  # how the threading launcher of several workers returns

@@ -5,7 +5,6 @@
 
 import os
 import signal
-import time
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -159,14 +158,3 @@ def test_every_answer_is_of_one_configuration(reloads, transport_url, record_pro
         with RawCaller(transport_url) as raw:
             assert {seen_in(raw.call(a_request())) for _ in range(20)} == {wanted}
     assert reloads.scheduler.terminate() == 0
-
-
-def test_a_hundred_signals_a_second_harm_nobody(reloads: Reloads) -> None:
-    for _number in range(400):
-        reloads.scheduler.signal(signal.SIGHUP)
-        time.sleep(0.01)
-    wait_until(lambda: reloads.times() > 0, WAIT_SECONDS, lambda: reloads.scheduler.log[-5000:])
-    reloads.to({**SETTINGS, **CONFIGURATIONS[RIGHT[1]]})
-    if reloads.workers > 1:
-        reloads.replace_a_worker()
-    assert "RecursionError" not in reloads.scheduler.log
