@@ -1,6 +1,6 @@
 """Routed networks: the aggregates of the segments that a server's ports may be on.
 
-Neutron tells the segments of ports and networks.  It makes a provider of each segment in Placement,
+Neutron knows the segments of ports and networks.  It makes a provider of each segment in Placement,
 in an aggregate with the hosts that are on the segment.
 """
 
