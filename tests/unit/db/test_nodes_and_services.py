@@ -180,7 +180,7 @@ def test_services_by_binary_and_by_exact_host(conn):
         (errors.ServiceNotFound, lambda c: services.change(c, "no", BINARY, disabled=True)),
         (errors.ComputeHostNotFound, lambda c: compute_nodes.get(c, "h1", "no")),
         (errors.ComputeHostNotFound, lambda c: compute_nodes.get(c, "no", "n1", for_update=True)),
-        (errors.ComputeHostNotFound, lambda c: compute_nodes.update_usage(c, 9, {"vcpus": 1})),
+        (errors.ComputeHostNotFound, lambda c: compute_nodes.update_usage(c, 0, {"vcpus": 1})),
     ],
 )
 def test_missing(conn, error, call):
