@@ -61,6 +61,8 @@ class ComputeTaskManager:
         try:
             properties = self._with_flavor(properties)
             legacy_spec = request_dicts.legacy_spec(order.image, instances, request_spec)
+            first, most = instances[0].uuid, builder.planner.max_attempts
+            properties = request_dicts.populate_retry(properties, first, most)
             plan, hosts = builder.planner.plan(
                 order, instances, properties, legacy_spec, spec, host_lists
             )

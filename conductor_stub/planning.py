@@ -4,14 +4,13 @@ Reference page conductor, sections 3.4 and 3.5, section 5 (steps 2 to 4) and sec
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import oslo_messaging as messaging
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from conductor_stub import request_dicts
 from conductor_stub.records import Candidate, HostLists, Order, Plan
 from conductor_stub.rpcapi import SchedulerAPI
 from conductor_stub.stores import Stores
@@ -63,14 +62,13 @@ class Planner:
         self,
         order: Order,
         instances: Sequence[objects.Instance],
-        properties: Mapping[str, Any],
+        properties: dict[str, Any],
         legacy_spec: dict[str, Any],
         request_spec: objects.RequestSpec | None,
         given: GivenHostLists | None,
     ) -> tuple[Plan, HostLists]:
         """The plan of a batch, and its hosts by the scheduler or as *given*; raises its errors."""
-        first, uuids = instances[0].uuid, [instance.uuid for instance in instances]
-        properties = request_dicts.populate_retry(properties, first, self.max_attempts)
+        uuids = [instance.uuid for instance in instances]
         LOG.debug("Rescheduling: %s", given is not None)
         spec = objects.RequestSpec.from_primitives(legacy_spec, properties)
         if given is not None:
@@ -78,7 +76,7 @@ class Planner:
                 [candidate_of_selection(each) for each in alternates or ()] for alternates in given
             ]
         else:
-            if self._fill_in_group([spec], first):
+            if self._fill_in_group([spec], uuids[0]):
                 properties.update(_group_properties(spec.instance_group))
             host_lists = self._find(order.context, spec, uuids)
         plan = Plan(order, spec, legacy_spec, properties, request_spec, given is not None)

@@ -4,7 +4,7 @@ import uuid
 from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from conductor_stub import server_rows
@@ -85,6 +85,15 @@ def cells(database):
     max_examples=examples(30),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@example(
+    way=NEWTON,
+    servers=[Wanted("there", [])],
+    bookable=set(),
+    attempts=1,
+    most=2,
+    is_forced=False,
+    has_hosts=False,
 )
 @given(
     way=st.sampled_from([NEWTON, AGAIN, TODAY]),
