@@ -72,16 +72,22 @@ class BesideReader:
     def heartbeats(self, now: datetime.datetime, every_seconds: float) -> Sequence[Any]:
         """The services heard from since the last call, if that was *every_seconds* ago.
 
+        Nobody waits for the read of another thread who needs none himself.
         Raises oslo.db's errors when the database does not answer.
         """
+        if self._has_heard(now, every_seconds):
+            return ()
         with self._reading:
-            heard_at = self._heard_at
-            # Also where the clock was set back.
-            if heard_at and 0 <= (now - heard_at).total_seconds() < every_seconds:
+            if self._has_heard(now, every_seconds):
                 return ()
             found = self._session.run(self._heard_from)
             self._heard_at = now
             return found
+
+    def _has_heard(self, now: datetime.datetime, every_seconds: float) -> bool:
+        heard_at = self._heard_at
+        # Not where the clock was set back.
+        return heard_at is not None and 0 <= (now - heard_at).total_seconds() < every_seconds
 
     def look_back(self, now: datetime.datetime) -> None:
         """Find what was committed late, if that is due again; raises oslo.db's errors."""
