@@ -14,6 +14,7 @@ from oslo_log import log as logging
 
 from scheduler import errors, objects
 from scheduler.drivers.selections import as_dict
+from scheduler.engine.record import DecisionRecord
 from scheduler.explain.caller_errors import for_caller
 from scheduler.explain.recorder import Recorder
 from scheduler.idempotency import ReplyCache, request_key
@@ -178,15 +179,12 @@ class SchedulerManager:
         instance_uuids: list[str] | None,
         alternates: bool,
     ) -> list[Any]:
-        """Ask the driver, and notify of the start and of the success if its kind does."""
-        notifications = self._notifications
-        notifies = (
-            getattr(self.driver, "tells_of_selections", False)
-            and notifications
-            and notifications.enabled
-        )
-        if notifies:
-            notifications.select_destinations(context, START, spec)
+        """Ask the driver, and notify of the start and of the success.
+
+        As in Nova there is no start without an offer where hosts must be offered.
+        """
+        if not (waits_for_offers := self.driver.claims.offers_hosts):
+            self._notify(context, START, spec)
         name = type(getattr(self.driver, "driver", self.driver)).__name__
         try:
             with self.recorder.decision(name, context, spec, instance_uuids) as record:
@@ -196,13 +194,24 @@ class SchedulerManager:
                 if not record.chosen:  # by a driver that knows of no records
                     record.note_chosen(chosen)
         except Exception as error:
+            if waits_for_offers and _was_offered(record):
+                self._notify(context, START, spec)
             error_for_caller = for_caller(error, record, exposes=self._exposes_reasons)
             if error_for_caller is error:
                 raise
             raise error_for_caller from error_for_caller.__cause__
-        if notifies:
-            notifications.select_destinations(context, END, _as_decided(spec, instance_uuids))
+        if waits_for_offers:
+            self._notify(context, START, spec)
+        self._notify(context, END, _as_decided(spec, instance_uuids))
         return chosen
+
+    def _notify(self, context: Any, phase: str, spec: objects.RequestSpec) -> None:
+        """Send the notification of *phase*, if the driver is of a kind that does."""
+        notifications = self._notifications
+        if notifications is None or not notifications.enabled:
+            return
+        if getattr(self.driver, "tells_of_selections", False):
+            notifications.select_destinations(context, phase, spec)
 
     def reconfigured(self, conf: cfg.ConfigOpts) -> Callable[[], None]:
         """Build what *conf*, a configuration that was read again, makes necessary.
@@ -283,6 +292,11 @@ def _request(request_spec: Any, filter_properties: Any, spec_obj: Any) -> object
     properties = {} if filter_properties is None else filter_properties
     _check_type("filter_properties", properties, dict)
     return objects.RequestSpec.from_primitives(request_spec, properties)
+
+
+def _was_offered(record: DecisionRecord) -> bool:
+    """True when there were hosts to refuse: known ones, which Placement would offer if asked."""
+    return bool(record.fleet) and not (record.placement and record.placement.is_in_vain)
 
 
 def _as_decided(spec: objects.RequestSpec, uuids: list[str] | None) -> objects.RequestSpec:

@@ -164,6 +164,9 @@ class Claims:
     needs_regular_reads: ClassVar[bool] = False
     """True when the state must be read now and then, also when nobody asks for hosts."""
 
+    offers_hosts: ClassVar[bool] = False
+    """True when only hosts that it offers are given out."""
+
     problem: str | None = None
     """Reason why claims were not possible of late, if they were not."""
 

@@ -128,6 +128,13 @@ class PlacementUse:
     refused: dict[str, str] = field(default_factory=dict)
     #: True when it did not answer, or not as it should.
     is_unanswered: bool = False
+    #: True when it offered candidates.
+    has_offered: bool = False
+
+    @property
+    def is_in_vain(self) -> bool:
+        """True when it was asked for candidates and offered none."""
+        return not self.has_offered and any(kind in (QUESTION, LIST) for kind, _spent in self.calls)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, the calls as their number by kind and the time they took together."""

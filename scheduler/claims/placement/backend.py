@@ -67,6 +67,8 @@ class PlacementClaims(Claims):
     While Placement does not answer, NoValidHost is raised.
     """
 
+    offers_hosts = True
+
     def __init__(self, conf: Any, client: PlacementClient, host_manager: Any) -> None:
         self.client = client
         self.host_manager = host_manager

@@ -128,6 +128,7 @@ class Offers:
             found, self._is_all = answer.candidates, answer.is_all
             self._memory.fetched(time.monotonic() - began)
             self.known, self._is_listed = found, True
+            self._use.has_offered |= bool(found)
             self._refused = {node: 0 for node in self._refused if node not in found}
             self._refused_before = len(self._refused)
             self._built.clear()
@@ -226,6 +227,7 @@ class Offers:
         self._memory.note_answer(self._key, node, answer)
         self._built.discard(node)
         if node in answer.candidates:
+            self._use.has_offered = True
             self.known[node] = answer.candidates[node]
         else:
             self.known.pop(node, None)

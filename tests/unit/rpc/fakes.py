@@ -4,6 +4,7 @@ import queue
 from typing import Any
 
 from scheduler import objects
+from scheduler.claims.backend import Claims
 
 LIMITS = {"memory_mb": 6144.5, "disk_gb": 100.0}
 
@@ -29,6 +30,7 @@ class RecordingDriver:
     """Puts every call into ``calls`` and gives ``answer``, which is raised if it is an error."""
 
     tells_of_selections = True
+    claims = Claims()
 
     def __init__(self) -> None:
         self.calls: queue.Queue[tuple[str, tuple[Any, ...], dict[str, Any]]] = queue.Queue()

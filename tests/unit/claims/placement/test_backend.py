@@ -39,6 +39,10 @@ def on(*providers):
 
 ON_H1, ON_H2 = on(PROVIDER), on(OTHER)
 BOTH = [ON_H1, ON_H1]
+CHECK = {"_nova_check_type": ["rebuild"]}
+NO_PROVIDERS = (200, {"resource_providers": []})
+LOOK = [NO_PROVIDERS] * 3
+"""Providers that share, those that are disabled, and all: looked up before the first request."""
 FILL = [NOTHING, REFUSED, NOTHING, REFUSED]
 """Both hosts refuse."""
 
@@ -270,11 +274,6 @@ def test_the_caller_learns_that_placement_did_not_answer(caplog):
     use = driver.records[-1].placement
     assert use.is_unanswered
     assert use.to_dict()["calls"] == {"list": len(server.calls)}
-
-
-NO_PROVIDERS = (200, {"resource_providers": []})
-LOOK = [NO_PROVIDERS] * 3
-"""Providers that share, those that are disabled, and all: looked up before the first request."""
 
 
 def offer(*providers):
