@@ -111,7 +111,15 @@ NEUTRON = cfg.OptGroup(
     help="Where Neutron is, for `[scheduler] query_placement_for_routed_network_aggregates`. The "
     "other options are those of `[placement]`.",
 )
-NEUTRON_OPTIONS = _of_service("network", {})
+NEUTRON_OPTIONS = [
+    *_of_service("network", {}),
+    cfg.IntOpt(
+        "http_retries",
+        default=3,
+        min=0,
+        help="How often a call is made again that did not reach Neutron.",
+    ),
+]
 
 
 def register_login(conf: cfg.ConfigOpts) -> None:

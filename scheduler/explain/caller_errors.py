@@ -1,5 +1,6 @@
 """Errors as callers get them, in classes of Nova: the id of a fault, counts of hosts."""
 
+from keystoneauth1.exceptions import ClientException
 from oslo_log import log as logging
 from oslo_utils import uuidutils
 
@@ -21,7 +22,10 @@ def for_caller(error: Exception, record: DecisionRecord, *, exposes: bool) -> Ex
 def identified(
     error: Exception, request_id: str | None, method: str, fault_id: str | None = None
 ) -> Exception:
-    """Log an internal fault with its traceback and an id; return an error that names the id."""
+    """Log an internal fault with its traceback and an id; return an error that names the id.
+
+    Errors of keystoneauth stay what they are: Nova lets them through.
+    """
     fault_id = fault_id or uuidutils.generate_uuid()
     LOG.error(
         "Internal fault %s in %s, request %s: %s",
@@ -30,6 +34,7 @@ def identified(
     )
     if isinstance(error, errors.NovaException):
         error.kwargs["fault_id"] = fault_id
+    if isinstance(error, errors.NovaException | ClientException):
         return error
     text = f"Internal fault {fault_id} ({type(error).__name__}); the scheduler's log has more"
     fault = errors.NovaException(text, fault_id=fault_id)

@@ -5,6 +5,7 @@ import pathlib
 from typing import Any
 
 import pytest
+from keystoneauth1.exceptions import ConnectFailure
 from oslo_config import cfg
 
 from scheduler import conf as project_options
@@ -273,6 +274,14 @@ def test_what_is_told_and_when(answer: Any, enabled: bool, tells: bool, events: 
         )
     assert told.events == events
     assert spec.instance_uuid == OWN_UUID
+
+
+def test_an_error_of_neutrons_client_stays_what_it_is(caplog: Any) -> None:
+    driver = RecordingDriver()
+    driver.answer = ConnectFailure("no route")
+    with pytest.raises(ConnectFailure, match="no route"):
+        a_manager(driver).select_destinations(CONTEXT, **SPEC)
+    assert "Internal fault" in caplog.text
 
 
 def test_the_same_request_again_is_not_decided_again() -> None:

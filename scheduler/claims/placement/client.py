@@ -6,6 +6,7 @@ Connections are kept and shared by all threads of a process.  Reference page con
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -96,14 +97,18 @@ def pause_before(attempt: int) -> float:
 class ServiceClient:
     """One service; raises :class:`Unavailable` when it cannot be talked to.
 
-    A call that gets no answer is made again until its requester's deadline; *timeout* limits each
-    try, and *pause* sleeps.
+    A call that gets no answer is made again until its requester's deadline, at most *retries*
+    times; *timeout* limits each try, and *pause* sleeps.
     """
 
     def __init__(
-        self, adapter: Adapter, timeout: float, pause: Callable[[float], None] = time.sleep
+        self,
+        adapter: Adapter,
+        timeout: float,
+        pause: Callable[[float], None] = time.sleep,
+        retries: float = math.inf,
     ) -> None:
-        self._adapter, self._timeout = adapter, timeout
+        self._adapter, self._timeout, self._retries = adapter, timeout, retries
         self.pause = pause
 
     def read(self, path: str, version: str | None, requester: Requester) -> dict[str, Any]:
@@ -141,12 +146,10 @@ class ServiceClient:
                     **_NO_RETRIES,
                     **more,
                 )
-            except ks_exceptions.SSLError as error:
-                raise Unavailable(str(error)) from error
-            except ks_exceptions.ConnectionError as error:
-                problem = str(error)
             except ks_exceptions.ClientException as error:
-                raise Unavailable(str(error)) from error
+                if attempt > self._retries or not _may_go_away(error):
+                    raise Unavailable(str(error)) from error
+                problem = str(error)
             else:
                 if response.status_code < BROKEN:
                     return response
@@ -155,7 +158,7 @@ class ServiceClient:
                     pause = min(int(asked), LONGEST_OBEYED_SECONDS)
             finally:
                 requester.calls.append((_kind_of(method, path), time.monotonic() - began))
-            if method in _CLAIMING:
+            if method in _CLAIMING or attempt > self._retries:
                 raise Unavailable(problem)
             self.pause(min(pause, left))
         raise Unavailable(f"no answer in time: {problem}")
@@ -301,6 +304,12 @@ class PlacementClient(ServiceClient):
                 return
             problem = _error_text(response)
         raise Unavailable(problem)
+
+
+def _may_go_away(error: Exception) -> bool:
+    """True when a connection failed, but for its certificates."""
+    is_broken = isinstance(error, ks_exceptions.ConnectionError)
+    return is_broken and not isinstance(error, ks_exceptions.SSLError)
 
 
 def _may_be_repeated(response: Any, consumer: str, *, has_read: bool) -> bool:

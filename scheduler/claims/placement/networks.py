@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from keystoneauth1.exceptions import ClientException
 from oslo_config import cfg
 from oslo_log import log as logging
 
@@ -43,12 +44,14 @@ class RoutedNetworks:
         name = conf_claims.NEUTRON_NAME
         adapter = adapter_from_conf(conf, name, f"[scheduler] {OPTION} = true")
         timeout = conf[name].timeout or conf_claims.TIMEOUT_SECONDS
-        return cls(ServiceClient(adapter, timeout), placement)
+        neutron = ServiceClient(adapter, timeout, retries=conf[name].http_retries)
+        return cls(neutron, placement)
 
     def aggregates(self, spec: Any, requester: Requester) -> Iterator[list[str]]:
         """Per routed network of *spec* the aggregates, in one of which a host must be.
 
-        Raises NoValidHost where a segment has none, and NovaException without an answer of Neutron.
+        Raises NoValidHost where a segment has none.  Without an answer of Neutron it is an error of
+        keystoneauth, as of Nova's client, or a NovaException.
         """
         asking = replace(requester, calls=[])  # which are those to Placement
         for network in spec.requested_networks or ():
@@ -91,8 +94,7 @@ class RoutedNetworks:
         try:
             found: dict[str, Any] = self._neutron.read(f"/v2.0/ports/{port_id}", None, requester)
         except Unavailable as error:
-            text = f"Failed to access port {port_id}: {error}"
-            raise errors.NovaException(text) from error
+            raise _failure(error, f"Failed to access port {port_id}") from None
         return found["port"]
 
     def _read(self, path: str, place: str, requester: Requester) -> dict[str, Any]:
@@ -101,7 +103,14 @@ class RoutedNetworks:
         except Refused as error:
             raise _not_found(place) from error
         except Unavailable as error:
-            raise errors.NovaException(f"Connection to neutron failed: {error}") from error
+            raise _failure(error, "Connection to neutron failed") from None
+
+
+def _failure(error: Unavailable, text: str) -> Exception:
+    """The error of keystoneauth behind *error*, which Nova lets through, or one with *text*."""
+    if isinstance(error.__cause__, ClientException):
+        return error.__cause__
+    return errors.NovaException(f"{text}: {error}")
 
 
 def _segments_of(subnets: list[dict[str, Any]]) -> list[str]:
