@@ -1,5 +1,6 @@
 """Devices that a real Placement counts: which of its offers are claimed."""
 
+import contextlib
 import json
 
 import pytest
@@ -33,6 +34,23 @@ def a_card() -> dict[str, object]:
     group = objects.RequestGroup(requester_id=f"{REQUEST_ID}-0", resources={CARD: 1})
     requests = objects.InstancePCIRequests(requests=[request])
     return {"pci_requests": requests, "requested_resources": [group]}
+
+
+@pytest.mark.parametrize(
+    ("enabled", "hosts"), [("PciPassthroughFilter", []), ("NUMATopologyFilter", ["p1"])]
+)
+def test_devices_are_compared_where_a_filter_does(
+    database, placement_server, enabled, hosts
+) -> None:
+    fleet, in_use, free = Fleet(database, placement_server), a_name(), a_name()
+    fleet.placement.call("PUT", f"/resource_classes/{CARD}")
+    node = fleet.add("p1", report={"pci_stats": pools(free)})
+    fleet.placement.add_node(in_use, {CARD: 1}, parent=node)
+    settings, name = fleet.placement.settings, a_name()
+    worker = Worker(database, settings, {"enabled_filters": [enabled]})
+    with contextlib.suppress(errors.NoValidHost):
+        worker.select("req-1", [name], MB // 8, **a_card())
+    assert fleet.host_of(name) == hosts
 
 
 @pytest.mark.parametrize("query", ["chosen", "fleet"])

@@ -37,7 +37,7 @@ from scheduler.claims.placement.client import (
     Unsure,
     pause_before,
 )
-from scheduler.claims.placement.devices import groups_for_devices, offers_with_free_devices
+from scheduler.claims.placement.devices import is_compared, offers_with_free_devices
 from scheduler.claims.placement.memory import Memory
 from scheduler.claims.placement.offers import CHOSEN, NoCandidates, Offers
 from scheduler.engine.record import PlacementUse
@@ -76,11 +76,13 @@ class PlacementClaims(Claims):
         self.reconfigured(conf)()
 
     def reconfigured(self, conf: Any) -> Callable[[], None]:
-        """See the base class: the query and its options."""
+        """See the base class: the query and its options, and the filters that look at devices."""
         query = CandidateQuery(conf, self.client)
+        names = conf.filter_scheduler[self.host_manager.option_of_filters(conf)]
+        filters = frozenset(each.rpartition(".")[2] for each in names)
 
         def take() -> None:
-            self.options, self.query = conf.scheduler, query
+            self.options, self.query, self.filters = conf.scheduler, query, filters
 
         return take
 
@@ -133,6 +135,7 @@ class _Claiming(Claiming):
         self, claims: PlacementClaims, request: Request, requester: Requester, use: PlacementUse
     ) -> None:
         self._client, self._host_manager = claims.client, claims.host_manager
+        self._filters = claims.filters
         self._request, self._names, self._requester = request, request.names, requester
         self.placement = use
         self.offers = Offers(
@@ -198,9 +201,12 @@ class _Claiming(Claiming):
     # --- claiming ------------------------------------------------------------------------
 
     def _requests_of(self, decided: Decided) -> list[AllocationRequest]:
-        """Per instance the offer to claim; as many as have devices that are free."""
+        """Per instance the offer to claim; as many as have devices that are free.
+
+        Any will do where no filter looks at devices, as in Nova.
+        """
         known, spec = self.offers.known, self._request.spec
-        if not groups_for_devices(spec):
+        if not is_compared(spec, self._filters):
             return [known[chosen.compute_node_uuid][0] for chosen, *_others in decided.selections]
         manager = self._host_manager
         with manager.lock:

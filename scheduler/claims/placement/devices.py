@@ -5,7 +5,7 @@ after the device request.  The provider of a group is then the one to take the d
 """
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 from scheduler import numa, pci
@@ -14,6 +14,12 @@ from scheduler.hosts.candidates import rows_of_nodes
 from scheduler.hosts.host_state import POOLS, TOPOLOGY
 from scheduler.hosts.reservations import Reservation, Reservations
 from scheduler.hosts.table import HostTable
+
+
+def is_compared(spec: Any, filters: Set[str]) -> bool:
+    """True when one of the *filters* in force, by class name, looks at devices for *spec*."""
+    is_near = spec.numa_topology is not None and "NUMATopologyFilter" in filters
+    return (is_near or "PciPassthroughFilter" in filters) and groups_for_devices(spec)
 
 
 def groups_for_devices(spec: Any) -> bool:

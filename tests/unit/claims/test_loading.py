@@ -14,6 +14,7 @@ from scheduler.claims.placement.backend import PlacementClaims
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.db import migration
 from scheduler.db.database import Database
+from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
@@ -140,6 +141,7 @@ def test_a_driver_that_claims_nothing_is_named(database, caplog, claims, driver,
     reservations = loading.reservations_from_conf(conf, database)(HostTable())
     assert type(reservations) is (SharedReservations if claims == "database" else Reservations)
     manager = SimpleNamespace(reservations=reservations, lock=threading.Lock())
+    manager.option_of_filters = HostManager.option_of_filters
     assert type(loading.claims_from_conf(conf, manager, drivers.called_class(conf))) is found
     warnings = [each for each in caplog.messages if "claims nothing" in each]
     assert [each[: len(warning or "")] for each in warnings] == ([warning] if warning else [])
