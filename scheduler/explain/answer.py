@@ -139,7 +139,10 @@ class _HostLookup:
         }
         early = self._never_evaluated()
         if early is not None:
-            return {**found, "status": "never_evaluated", "reason": early, "text": CAUSES[early]}
+            text = CAUSES[early] + (
+                self._placements_reason(pair[0]) if early == NOT_OFFERED else ""
+            )
+            return {**found, "status": "never_evaluated", "reason": early, "text": text}
         if verdicts is None:
             return {**found, "as_of": NOW, **self._as_of_now()}
         number = int(verdicts.of_row[self.row])
@@ -162,6 +165,11 @@ class _HostLookup:
         if verdicts is not None and not removed:
             return NOT_OFFERED
         return next(iter(removed), None)
+
+    def _placements_reason(self, host: str) -> str:
+        used = self.record.placement
+        reason = None if used is None else used.refused.get(host)
+        return f": {reason}" if reason else ""
 
     def _removed(self, number: int, code: str) -> dict[str, Any]:
         each, host = self.filters[number], self.scope.state(self.row)

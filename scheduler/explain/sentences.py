@@ -23,7 +23,7 @@ def cause(record: Record) -> str:
     """The first line of an explanation, which names what decided the matter."""
     outcome = record["outcome"]
     if outcome == errors.NO_HOST_FITS:
-        return f"No host fits: {_no_host(record)}."
+        return f"No host fits: {_no_host(record)}{_no_room(record)}."
     if outcome == errors.INTERNAL_FAULT:
         return f"Internal fault {record['fault_id'] or ''}: {record['error']}".replace("  ", " ")
     if outcome in _BEGINNINGS:
@@ -48,6 +48,14 @@ def _no_host(record: Record) -> str:
         reasons = ", ".join(f"{code} {count}" for code, count in filters[-1]["removed"].items())
         return f"{name} removed the last {start} of {record['fleet']} hosts: {reasons}"
     return str(record["error"])
+
+
+def _no_room(record: Record) -> str:
+    """The first cause that is known of a refusal of Placement's."""
+    refused = (record.get("placement") or {}).get("refused", {})
+    known = (f"{host}: {reason}" for host, reason in refused.items() if reason)
+    first = next(known, None)
+    return "" if first is None else f"; Placement offers no room on {first}"
 
 
 def _all_gone_before(record: Record) -> str:

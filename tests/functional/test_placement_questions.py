@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from scheduler import errors
+from scheduler.explain.answer import explained, to_dict
 from tests.functional.placement_fleet import MB, Fleet, Worker, a_name
 from tests.functional.test_placement_claims import database
 from tests.servers.placement import Placement
@@ -124,6 +125,35 @@ def test_why_placement_refused_a_host_is_found_beside_the_request(fleet: Fleet) 
     worker.asked_about()
     worker.hosts("req-2", [a_name()], 256, extra_specs=SLOW)
     assert fleet.nodes[first] not in worker.asked_about()
+
+
+def test_a_refusal_names_what_is_lacking_also_when_it_is_remembered(fleet: Fleet) -> None:
+    hosts = ("p1", "p2")
+    for host in hosts:
+        fleet.add(host)
+        fleet.take(host)
+    worker, reason = a_worker(fleet), "0 MEMORY_MB free, 512 wanted"
+    for request in ("req-1", "req-2"):
+        with pytest.raises(errors.NoValidHost):
+            worker.select(request, [a_name()], 512)
+        record = worker.driver.records[-1]
+        refused = record.placement.refused
+        wait_until(lambda known=refused: all(map(known.get, hosts)), 30, "the causes are known")
+        assert refused == dict.fromkeys(hosts, reason)
+        assert (
+            f"; Placement offers no room on {next(iter(refused))}: {reason}"
+            in to_dict(record)["cause"]
+        )
+    [on_host] = explained(record, worker.driver, "p2")["on_host"]
+    assert on_host["text"] == f"Placement did not offer the host: {reason}"
+
+
+@pytest.mark.parametrize(("is_on", "host"), [(False, "p1"), (True, "p2")])
+def test_hosts_have_the_traits_of_the_image(fleet: Fleet, is_on: bool, host: str) -> None:
+    fleet.add("p1", report={"free_ram_mb": 3 * MB})
+    fleet.add("p2", traits=["COMPUTE_STORAGE_BUS_SCSI"])
+    worker = a_worker(fleet, image_metadata_prefilter=is_on)
+    assert worker.hosts("req-1", [a_name()], 512, image={"hw_disk_bus": "scsi"}) == [host]
 
 
 def test_hosts_that_a_full_list_had_no_place_for_are_asked_about(fleet: Fleet) -> None:

@@ -180,6 +180,8 @@ class _Claiming(Claiming):
         is_at_it = isinstance(error, errors.AllocationUpdateFailed)
         answer = self._given_before(ATTEMPTS if is_at_it else 1, (), is_at_it=is_at_it)
         if answer is None:
+            if not is_at_it:
+                self.offers.find_causes(self._host_manager)
             raise error
         return answer
 

@@ -14,11 +14,14 @@ from oslo_log import log as logging
 from scheduler.claims.placement.candidates import DISABLED_TRAIT, Answer, Wish
 from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
 from scheduler.claims.placement.facts import AGGREGATE, FREE, TRAIT, Facts
+from scheduler.explain.recorder import BatchThread
 from scheduler.hosts.candidates import Candidates
 
 LOG = logging.getLogger(__name__)
 
 SHARING: Final = "MISC_SHARES_VIA_AGGREGATE"
+#: Refusals that wait for their cause at most; those on top of these keep none.
+MOST_REFUSALS: Final = 8
 #: Seconds between two looks at the classes that are shared, and at the trees of providers, which
 #: is a large answer (some 0.9 kB per provider).
 SHARED_SECONDS, TREES_SECONDS = 60.0, 600.0
@@ -51,14 +54,14 @@ class Memory:
         #: Resource classes that some provider shares.
         self.shared: frozenset[str] = frozenset()
         self.facts = Facts()
-        #: Per root the resource classes of the other providers in its tree, where that is known.
-        self._others: dict[str, frozenset[str]] = {}
+        #: Per root the resource classes of the other providers in its tree; None: not known.
+        self._others: dict[str, frozenset[str] | None] = {}
         self._disabled: frozenset[str] = frozenset()
         self._client, self._seconds, self._clock = client, seconds, clock
         self._question_seconds, self._list_seconds = QUESTION_SECONDS, LIST_SECONDS
         #: When providers were looked up last.
         self.looked_at: float | None = None
-        self._is_busy = False
+        self._refusals = BatchThread("refusals", self._find_causes, MOST_REFUSALS)
         #: Per query, and place, when it was granted; negative where it was refused.
         self._said: OrderedDict[str, np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
@@ -121,35 +124,40 @@ class Memory:
     ) -> None:
         """Learn, beside the requests, why *nodes* were refused; put it into *causes* by name.
 
-        One request at a time: others may pass over the same hosts soon.
+        One request after the other, and not many: others may pass over the same hosts soon.
         """
-        with self._lock:
-            is_busy, self._is_busy = self._is_busy, True
-        if not is_busy:
-            arguments = (wishes, nodes, causes)
-            threading.Thread(target=self._find_causes, args=arguments, daemon=True).start()
+        self._refusals.put((wishes, nodes, causes))
 
     def _find_causes(
-        self, wishes: Sequence[Wish], nodes: Mapping[str, str], causes: dict[str, str]
+        self, several: list[tuple[Sequence[Wish], Mapping[str, str], dict[str, str]]]
     ) -> None:
-        requester = Requester(None, None, None).within(LOOK_SECONDS)
-        try:
-            for node in (each for each in nodes if self._others.get(each) == frozenset()):
-                part = functools.partial(self._client.part_of, node, requester=requester)
-                used, at = part("usages"), self._clock()
-                free = {
-                    name: (each["total"] - each["reserved"]) * each["allocation_ratio"] - used[name]
-                    for name, each in part("inventories").items()
-                }
-                self.facts.learn(FREE, at, {node: free})
-                for kind in (TRAIT, AGGREGATE):
-                    self.facts.learn(kind, at, {node: dict.fromkeys(part(f"{kind}s"), 1)})
-                reasons = self.facts.reasons(node, wishes[0].needs(self.shared))
-                causes[nodes[node]] = "; ".join(reasons)
-        except (Unavailable, LookupError, TypeError, AttributeError) as error:
-            LOG.debug("The cause of a refusal is not known: %r", error)
-        finally:
-            self._is_busy = False
+        for wishes, nodes, causes in several:
+            requester = Requester(None, None, None).within(LOOK_SECONDS)
+            try:
+                for node, host in ((e, host) for e, host in nodes.items() if e in self._others):
+                    causes[host] = "; ".join(self._cause(wishes[0], node, requester))
+            except (Unavailable, LookupError, TypeError, AttributeError) as error:
+                LOG.debug("The cause of a refusal is not known: %r", error)
+
+    def _cause(self, wish: Wish, node: str, requester: Requester) -> list[str]:
+        """The needs that *node* does not meet; of one with others in its tree only the amounts.
+
+        What it is like is learnt, if nobody else in its tree could have what is asked for.
+        """
+        part = functools.partial(self._client.part_of, node, requester=requester)
+        used, at, inventories = part("usages"), self._clock(), part("inventories")
+        free = {
+            name: (each["total"] - each["reserved"]) * each["allocation_ratio"] - used[name]
+            for name, each in inventories.items()
+        }
+        facts, needs = self.facts, wish.needs(self.shared)
+        if self._others.get(node) != frozenset():
+            facts = Facts()
+            needs = [each for each in needs if each.kind == FREE and free.keys() >= {*each.names}]
+        facts.learn(FREE, at, {node: free})
+        for kind in (TRAIT, AGGREGATE) if facts is self.facts else ():
+            facts.learn(kind, at, {node: dict.fromkeys(part(f"{kind}s"), 1)})
+        return facts.reasons(node, needs)
 
     def _of(self, query: str) -> np.ndarray:
         """The answers about *query*, with room for every place."""
@@ -217,7 +225,8 @@ class Memory:
             self._disabled = frozenset(each["uuid"] for each in disabled)
             if now >= self._trees_at + TREES_SECONDS:
                 sizes = Counter(each["root_provider_uuid"] for each in providers(""))
-                self._others = {root: frozenset() for root, size in sizes.items() if size == 1}
+                flat = frozenset[str]()
+                self._others = {root: flat if n == 1 else None for root, n in sizes.items()}
                 self._trees_at = now
             self.looked_at = now
         except (Unavailable, LookupError, TypeError, AttributeError) as error:

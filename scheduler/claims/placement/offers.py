@@ -1,6 +1,7 @@
 """The hosts that one request may choose from, and their candidates: asked about or listed."""
 
 import enum
+import itertools
 import time
 from typing import Any, Final
 
@@ -14,12 +15,15 @@ from scheduler.claims.placement.client import Requester
 from scheduler.claims.placement.memory import Memory
 from scheduler.engine.record import PlacementUse
 from scheduler.hosts.candidates import Candidates as Hosts
+from scheduler.hosts.candidates import Scope, narrow
 
 LOG = logging.getLogger(__name__)
 
 #: Most queries for the fleet's candidates when others took what Placement had offered.
 QUERIES: Final = 10
 CHOSEN: Final = "chosen"
+#: So many hosts that were not asked about are looked at for the cause of a refusal.
+MOST_EXPLAINED: Final = 3
 _NOTHING: Final = (
     "Got no allocation candidates from the Placement API. This could be due to insufficient "
     "resources or a temporary occurrence as compute nodes start up."
@@ -191,6 +195,19 @@ class Offers:
         if is_first and (refused >= self._most_refused or self._memory.gives_up(refused)):
             self._turn_to_list()
         return False
+
+    def find_causes(self, host_manager: Any) -> None:
+        """Have it found out, beside the request, why Placement offers some hosts no room."""
+        if self._stage is _Stage.CHOSEN:
+            return  # filters refused them
+        asked = self._use.refused
+        with host_manager.lock:
+            table = host_manager.table
+            hosts = narrow(Hosts(Scope(table, 0.0, 0.0), table.order), self._spec).hosts
+            named = ((table.value(row, "uuid"), table.value(row, "host")) for row in hosts.rows)
+            others = (each for each in named if each[0] not in self.known and each[1] not in asked)
+            nodes = dict(itertools.islice(others, MOST_EXPLAINED))
+        self._memory.find_causes(self._wishes, nodes, asked)
 
     def lacks_devices(self, chosen: list[objects.Selection]) -> None:
         """Choose the last host *chosen* less often: its offers have no free devices for that."""
