@@ -5,6 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from tests.waiting import wait_until
+from tests.world import fleet
 from tests.world.booting import WAIT, boot, delete, states
 from tests.world.deployment import Deployment
 
@@ -32,6 +33,17 @@ def migrate(cloud: Deployment, server: dict[str, Any]) -> None:
     (row,) = cloud.rows("nova-conductor-stub", "migrate", server["ID"], *WAIT)
     assert row["Host"] != server["Host"]
     server["Host"] = row["Host"]
+
+
+def test_computes_older_than_nova_supports_are_named_once(
+    deployment, transport_url, sqlite_url, placement_server
+):
+    settings = {**SETTINGS, "placement": placement_server.settings}
+    cloud = deployment(transport_url, sqlite_url, settings=settings)
+    fleet.install(sqlite_url)
+    scheduler = cloud.start_scheduler().wait_ready()
+    assert scheduler.terminate() == 0
+    assert scheduler.log.count("A nova-compute has service version 60") == 1
 
 
 def test_allocations_follow_the_servers(deployment, transport_url, mariadb_url, placement_server):

@@ -142,14 +142,17 @@ def test_every_answer_is_of_one_configuration(reloads, transport_url, record_pro
             wanted = RIGHT[(number + 1) % 2]
             reloads.to(CONFIGURATIONS[wanted])
             wait_for_answers(wanted)
-        reloads.to({"scheduler": {"max_attempts": "many"}}, "The configuration stays as it was")
-        wait_for_answers(wanted)
+        another = CONFIGURATIONS[RIGHT[(number + 2) % 2]]
+        for mistake in ({"pci": {"alias": "{}"}}, {"scheduler": {"max_attempts": "many"}}):
+            reloads.to({**another, **mistake}, "The configuration stays as it was")
+            wait_for_answers(wanted)
         callers.finish()
 
     assert set(answers) == set(RIGHT)
     record_property("reloads and answers", (RELOADS, answers.total()))
     log = reloads.scheduler.log
     assert "[scheduler] max_attempts" in log
+    assert "[pci] alias: {} has no name" in log
     assert "Traceback" not in log
     assert "A restart is needed" not in log
     assert log.count("Starting scheduler node") == reloads.workers
