@@ -83,7 +83,8 @@ def test_refused_hosts_are_passed_over_for_a_while(fleet: Fleet) -> None:
     nodes = [fleet.add(host) for host in ("p1", "p2", "p3")]
     slow = fleet.add("p4", traits=["CUSTOM_SLOW"])
     worker = a_worker(fleet, placement_refusals=10)
-    worker.driver.claims.memory.fetched(1000)  # a list costs too much to be fetched soon
+    # A list costs too much to be fetched soon.
+    worker.driver.claims.memory.fetched(1000, is_all=True)
     assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p4"]
     assert sorted(worker.asked_about()) == sorted([*nodes, slow])
     assert worker.hosts("req-2", [a_name()], 512, extra_specs=SLOW) == ["p4"]
@@ -113,7 +114,7 @@ def test_why_placement_refused_a_host_is_found_beside_the_request(fleet: Fleet) 
     for host in ("p1", "p2", "p3"):
         fleet.add(host, traits=["CUSTOM_SLOW"] * (host == "p3"))
     worker = a_worker(fleet, placement_refusals=10)
-    worker.driver.claims.memory.fetched(1000)
+    worker.driver.claims.memory.fetched(1000, is_all=True)
     assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p3"]
     use = worker.driver.records[-1].placement
     assert use.asked == [*use.refused, "p3"]
@@ -169,6 +170,20 @@ def test_hosts_that_a_full_list_had_no_place_for_are_asked_about(fleet: Fleet) -
         assert {host, other} == {"p4", "p5"}
     with pytest.raises(errors.NoValidHost):
         worker.hosts("req-9", [a_name()], extra_specs=SLOW, ignore_hosts=["p4", "p5"])
+
+
+@pytest.mark.parametrize(("most", "asked"), [(1000, 0), (2, 6)])
+def test_for_many_servers_the_fleet_is_listed_unless_the_list_is_cut_off(fleet, most, asked):
+    for number in range(6):
+        fleet.add(f"p{number}")
+    worker = a_worker(fleet, max_placement_results=most)
+    for request in ("req-1", "req-2"):
+        worker.driver.claims.memory.asked(1000)  # questions cost much more than a list
+        hosts = worker.hosts(request, [a_name() for _host in range(6)], MB // 2)
+        assert len(set(hosts)) == 6
+        paths = worker.asked_about()
+        if request == "req-2":
+            assert (paths.count(""), len(paths)) == ((0, asked) if asked else (1, 1))
 
 
 def test_hosts_that_filters_refuse_are_not_asked_about(fleet: Fleet) -> None:

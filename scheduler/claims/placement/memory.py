@@ -59,6 +59,7 @@ class Memory:
         self._disabled: frozenset[str] = frozenset()
         self._client, self._seconds, self._clock = client, seconds, clock
         self._question_seconds, self._list_seconds = QUESTION_SECONDS, LIST_SECONDS
+        self._lists_all = True
         #: When providers were looked up last.
         self.looked_at: float | None = None
         self._refusals = BatchThread("refusals", self._find_causes, MOST_REFUSALS)
@@ -175,15 +176,19 @@ class Memory:
         """A question about one host took so many *seconds*."""
         self._question_seconds += _LATEST * (seconds - self._question_seconds)
 
-    def fetched(self, seconds: float) -> None:
-        """The fleet's list took so many *seconds*."""
+    def fetched(self, seconds: float, *, is_all: bool) -> None:
+        """The fleet's list took so many *seconds*, and had all hosts (*is_all*)."""
         self._list_seconds += _LATEST * (seconds - self._list_seconds)
+        self._lists_all = is_all
 
     def prefers_list(self, questions: int) -> bool:
         """True when so many *questions* would cost more than the list.
 
-        Their price falls a little then, so that they are tried again.
+        Their price falls a little then, so that they are tried again.  A list that was cut off
+        saves no question: the best hosts may not be on it.
         """
+        if not self._lists_all:
+            return False
         if questions <= FEW_QUESTIONS or questions * self._question_seconds <= self._list_seconds:
             return False
         self._question_seconds *= _FALL

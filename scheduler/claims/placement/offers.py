@@ -130,7 +130,7 @@ class Offers:
             began = time.monotonic()
             answer = self._query.listed(self._wishes, self._requester)
             found, self._is_all = answer.candidates, answer.is_all
-            self._memory.fetched(time.monotonic() - began)
+            self._memory.fetched(time.monotonic() - began, is_all=self._is_all)
             self.known, self._is_listed = found, True
             self._use.has_offered |= bool(found)
             self._refused = {node: 0 for node in self._refused if node not in found}
