@@ -75,11 +75,16 @@ class Connections(requests.adapters.HTTPAdapter):
     def _renew(self) -> None:
         """Begin with new connections; one in use is closed when it is given back.
 
-        Nothing is left to the garbage collector: an error keeps what it met with alive.
+        Nothing is left to the garbage collector, as ``close`` does: an error keeps the pool alive
+        that it met with.
         """
         with self._lock:
             self._is_timed = False
+        several = [each.pools for each in (self.poolmanager, *self.proxy_manager.values())]
+        pools = [container[key] for container in several for key in container.keys()]  # noqa: SIM118
         self.close()
+        for pool in pools:
+            pool.close()
 
 
 def _whole(response: requests.Response) -> requests.Response:

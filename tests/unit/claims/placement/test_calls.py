@@ -291,6 +291,18 @@ def test_a_connection_is_closed_after_a_second():
     assert first == second == server.closed[0] != third
 
 
+def test_an_error_keeps_no_connection_open():
+    with lasting_connections(2) as (server, call), ThreadPoolExecutor() as pool:
+        first = pool.submit(call)
+        wait_until(lambda: server.ports, 30, "the first call has arrived")
+        with pytest.raises(requests.Timeout) as error:
+            call(0.1)
+        server.may_answer.set()
+        assert first.result() == 204
+        wait_until(lambda: len(server.closed) == 2, 10, "both connections are closed")
+    assert error.value.__traceback__, "it still has hold of all that it met with"
+
+
 def test_there_are_no_more_connections_than_allowed_and_no_wait_is_endless():
     with lasting_connections(1) as (server, call), ThreadPoolExecutor() as pool:
         first = pool.submit(call)
