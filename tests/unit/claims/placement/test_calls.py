@@ -3,13 +3,10 @@
 import contextlib
 import json
 import math
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-import requests
 
 from conductor_stub.alternates import PlacementAlternates
 from scheduler import errors, objects
@@ -22,14 +19,12 @@ from scheduler.claims.placement.client import (
     Requester,
     Unavailable,
 )
-from scheduler.claims.placement.connections import KEPT_SECONDS, Connections
 from scheduler.drivers import load
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
 from tests.builders import NOW, a_conf, a_fleet, a_request
-from tests.servers.loopback_http import LoopbackServer, QuietHandler, ReplayServer
+from tests.servers.loopback_http import ReplayServer
 from tests.unit.objects import wire_samples
-from tests.waiting import wait_until
 
 CONSUMER = "f4a0f8c0-0000-4000-8000-000000000001"
 ZONE = "4a8e1f2d-0000-4000-8000-0000000000a1"
@@ -239,80 +234,7 @@ def test_a_placement_that_cannot_be_logged_in_to_is_a_mistake_in_the_options():
         PlacementClient.from_conf(conf)
 
 
-# --- connections and deadlines -------------------------------------------------------------------
-
-
-class Lasting(QuietHandler):
-    """Answers on connections that last, once its owner lets it; notes which were used."""
-
-    protocol_version = "HTTP/1.1"
-
-    def answer(self):
-        self.server.owner.ports.append(self.client_address[1])
-        assert self.server.owner.may_answer.wait(30)
-        self.send_response(204)
-        self.end_headers()
-
-    def finish(self):
-        super().finish()
-        self.server.owner.closed.append(self.client_address[1])
-
-
-class SlowToConnect(Connections):
-    def get_connection_with_tls_context(self, *args, **more):
-        time.sleep(3 * KEPT_SECONDS)
-        return super().get_connection_with_tls_context(*args, **more)
-
-
-@contextlib.contextmanager
-def lasting_connections(most, adapter=Connections):
-    with LoopbackServer(Lasting) as server, requests.Session() as http:
-        server.ports, server.closed, server.may_answer = [], [], threading.Event()
-        url = f"http://127.0.0.1:{server.port}"
-        http.mount("http://", adapter(most))
-        yield server, lambda timeout=30: http.get(url, timeout=timeout).status_code
-        server.may_answer.set()
-
-
-def test_a_connection_is_closed_however_long_its_call_took_to_begin():
-    with lasting_connections(2, SlowToConnect) as (server, call):
-        server.may_answer.set()
-        assert call() == 204
-        wait_until(lambda: server.closed, 10, "the connection is closed")
-
-
-def test_a_connection_is_closed_after_a_second():
-    with lasting_connections(2) as (server, call):
-        server.may_answer.set()
-        assert [call(), call()] == [204, 204]
-        wait_until(lambda: server.closed, 10, "the connection is closed")
-        assert call() == 204
-    first, second, third = server.ports
-    assert first == second == server.closed[0] != third
-
-
-def test_an_error_keeps_no_connection_open():
-    with lasting_connections(2) as (server, call), ThreadPoolExecutor() as pool:
-        first = pool.submit(call)
-        wait_until(lambda: server.ports, 30, "the first call has arrived")
-        with pytest.raises(requests.Timeout) as error:
-            call(0.1)
-        server.may_answer.set()
-        assert first.result() == 204
-        wait_until(lambda: len(server.closed) == 2, 10, "both connections are closed")
-    assert error.value.__traceback__, "it still has hold of all that it met with"
-
-
-def test_there_are_no_more_connections_than_allowed_and_no_wait_is_endless():
-    with lasting_connections(1) as (server, call), ThreadPoolExecutor() as pool:
-        first = pool.submit(call)
-        wait_until(lambda: server.ports, 30, "the first call has arrived")
-        with pytest.raises(requests.ConnectionError, match=r"0\.1 s: \[placement\] max_conn.* = 1"):
-            call(0.1)
-        second = pool.submit(call)
-        server.may_answer.set()
-        assert (first.result(), second.result()) == (204, 204)
-    assert len(set(server.ports)) == 1
+# --- deadlines -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("answer", [None, (503, {}), (503, {}, {"Retry-After": "0"})])
