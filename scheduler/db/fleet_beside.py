@@ -72,7 +72,7 @@ class BesideReader:
     def heartbeats(self, now: datetime.datetime, every_seconds: float) -> Sequence[Any]:
         """The services heard from since the last call, if that was *every_seconds* ago.
 
-        Nobody waits for the read of another thread who needs none himself.
+        A thread waits for another's read only if it needs one itself.
         Raises oslo.db's errors when the database does not answer.
         """
         if self._has_heard(now, every_seconds):

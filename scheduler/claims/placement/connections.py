@@ -75,13 +75,14 @@ class Connections(requests.adapters.HTTPAdapter):
     def _renew(self) -> None:
         """Begin with new connections; one in use is closed when it is given back.
 
-        Nothing is left to the garbage collector, as ``close`` does: an error keeps the pool alive
-        that it met with.
+        ``close`` alone would leave the old ones to the garbage collector, and an error keeps the
+        pool alive that it met with.
         """
         with self._lock:
             self._is_timed = False
-        several = [each.pools for each in (self.poolmanager, *self.proxy_manager.values())]
-        pools = [container[key] for container in several for key in container.keys()]  # noqa: SIM118
+        managers = (self.poolmanager, *self.proxy_manager.values())
+        # The container of pools cannot be iterated.
+        pools = [each.pools[key] for each in managers for key in each.pools.keys()]  # noqa: SIM118
         self.close()
         for pool in pools:
             pool.close()

@@ -135,8 +135,8 @@ class Memory:
         for wishes, nodes, causes in several:
             requester = Requester(None, None, None).within(LOOK_SECONDS)
             try:
-                for node, host in ((e, host) for e, host in nodes.items() if e in self._others):
-                    causes[host] = "; ".join(self._cause(wishes[0], node, requester))
+                for node in [each for each in nodes if each in self._others]:
+                    causes[nodes[node]] = "; ".join(self._cause(wishes[0], node, requester))
             except (Unavailable, LookupError, TypeError, AttributeError) as error:
                 LOG.debug("The cause of a refusal is not known: %r", error)
 
@@ -187,9 +187,9 @@ class Memory:
         Their price falls a little then, so that they are tried again.  A list that was cut off
         saves no question: the best hosts may not be on it.
         """
-        if not self._lists_all:
+        if questions <= FEW_QUESTIONS or not self._lists_all:
             return False
-        if questions <= FEW_QUESTIONS or questions * self._question_seconds <= self._list_seconds:
+        if questions * self._question_seconds <= self._list_seconds:
             return False
         self._question_seconds *= _FALL
         return True

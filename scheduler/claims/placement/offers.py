@@ -198,8 +198,8 @@ class Offers:
 
     def find_causes(self, host_manager: Any) -> None:
         """Have it found out, beside the request, why Placement offers some hosts no room."""
-        if self._stage is _Stage.CHOSEN:
-            return  # filters refused them
+        if not self.asks or self._stage is _Stage.CHOSEN:
+            return  # nothing is remembered of providers, or filters refused them
         asked = self._use.refused
         with host_manager.lock:
             table = host_manager.table

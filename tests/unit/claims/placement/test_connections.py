@@ -52,7 +52,7 @@ def test_a_connection_is_closed_however_long_its_call_took_to_begin():
         wait_until(lambda: server.closed, 10, "the connection is closed")
 
 
-def test_a_connection_is_closed_after_a_second():
+def test_a_connection_is_closed_after_a_while():
     with lasting_connections(2) as (server, call):
         server.may_answer.set()
         assert [call(), call()] == [204, 204]
