@@ -24,7 +24,7 @@ from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import Cell, FleetChanges, FleetReader
 from scheduler.db.fleet_rows import AggregateReader
-from scheduler.db.sessions import in_thread
+from scheduler.threads import in_thread
 
 LOG = logging.getLogger(__name__)
 

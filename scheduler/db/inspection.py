@@ -20,7 +20,7 @@ from scheduler.db import url as db_url
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.layout import API_TABLES, CELL_TABLES, NEEDED_TABLES
-from scheduler.db.sessions import in_thread
+from scheduler.threads import in_thread
 
 LOG = logging.getLogger(__name__)
 

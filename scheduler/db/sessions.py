@@ -6,10 +6,8 @@ error, and is closed with its database.  A session is used by one caller at a ti
 """
 
 import contextlib
-import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from typing import TypeVar
 
 from oslo_db import exception as db_exception
@@ -160,18 +158,3 @@ class WriteSession(_Session):
             self._connection = self.database.connect()
         self._used_at = self._clock()
         return self._connection
-
-
-def in_thread(function: Callable[[], Result]) -> Future[Result]:
-    """Call *function* in a thread of its own."""
-    future: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(function())
-        except Exception as error:  # noqa: BLE001 - raised by result()
-            future.set_exception(error)
-
-    # A daemon: a server that is silent must not keep this process from ending.
-    threading.Thread(target=run, daemon=True).start()
-    return future

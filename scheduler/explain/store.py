@@ -12,7 +12,7 @@ from scheduler.db import decisions, migration, rows
 from scheduler.db.database import FAILURES, Database
 from scheduler.engine.record import DecisionRecord
 from scheduler.explain.answer import to_dict
-from scheduler.explain.recorder import BatchThread
+from scheduler.threads import BatchThread
 
 LOG = logging.getLogger(__name__)
 

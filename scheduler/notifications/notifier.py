@@ -10,9 +10,9 @@ from oslo_log import log as logging
 from oslo_messaging.transport import NotificationTransport
 
 from scheduler import objects
-from scheduler.explain.recorder import BatchThread
 from scheduler.notifications import payloads
 from scheduler.rpc.context import NotificationSerializer, RequestContextSerializer
+from scheduler.threads import BatchThread
 
 LOG = logging.getLogger(__name__)
 

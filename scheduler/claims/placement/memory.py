@@ -14,8 +14,8 @@ from oslo_log import log as logging
 from scheduler.claims.placement.candidates import DISABLED_TRAIT, Answer, Wish
 from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
 from scheduler.claims.placement.facts import AGGREGATE, FREE, TRAIT, Facts
-from scheduler.explain.recorder import BatchThread
 from scheduler.hosts.candidates import Candidates
+from scheduler.threads import BatchThread
 
 LOG = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from sqlalchemy import event
 from scheduler.conf import database as database_conf
 from scheduler.db import services
 from scheduler.db.database import Database
-from scheduler.db.sessions import in_thread
 from scheduler.db.tables import host_mappings
 from scheduler.db.tables import services as table
+from scheduler.threads import in_thread
 
 
 def a_service(database: Database) -> int:

@@ -8,8 +8,9 @@ import pytest
 from scheduler import errors
 from scheduler.engine.record import SELECTED, DecisionRecord
 from scheduler.explain.answer import to_dict
-from scheduler.explain.recorder import BatchThread, Memory, Recorder, size_of
+from scheduler.explain.recorder import Memory, Recorder, size_of
 from scheduler.manager import SchedulerManager
+from scheduler.threads import BatchThread
 from tests.builders import a_conf, a_request
 from tests.unit.drivers.scheduling import a_driver
 from tests.unit.evaluation.builders import a_fleet

@@ -14,10 +14,10 @@ from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import FleetReader
-from scheduler.db.sessions import in_thread
 from scheduler.hosts.candidates import narrow
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.refresh import ReadCost
+from scheduler.threads import in_thread
 from tests import builders, nova_layouts
 from tests.nova_layouts import NEWTON
 from tests.novas import Nova
