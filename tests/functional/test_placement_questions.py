@@ -128,6 +128,21 @@ def test_why_placement_refused_a_host_is_found_beside_the_request(fleet: Fleet) 
     assert fleet.nodes[first] not in worker.asked_about()
 
 
+def test_after_one_refusal_all_hosts_without_the_trait_are_passed_over(fleet: Fleet) -> None:
+    for number in range(1, 7):
+        fleet.add(f"p{number}")
+    slow = fleet.add("p7", traits=["CUSTOM_SLOW"])
+    worker = a_worker(fleet, placement_refusals=1)
+    assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p7"]
+    use = worker.driver.records[-1].placement
+    assert 0 < len(use.refused) < 6
+    wait_until(lambda: all(use.refused.values()), 30, "the cause is known")
+    worker.asked_about()
+    for size_mb in (256, 300):  # other flavors, of which no list was fetched
+        assert worker.hosts("req-2", [a_name()], size_mb, extra_specs=SLOW) == ["p7"]
+        assert worker.asked_about() == [slow]
+
+
 def test_a_refusal_names_what_is_lacking_also_when_it_is_remembered(fleet: Fleet) -> None:
     hosts = ("p1", "p2")
     for host in hosts:

@@ -9,7 +9,7 @@ import numpy as np
 
 #: Kinds of facts: how much is free of each resource class; 1 for each trait, and aggregate.
 FREE, TRAIT, AGGREGATE = "free", "trait", "aggregate"
-#: The times that the facts of each kind are of; 0 where none are known.
+#: The times that the facts of each kind are of, and those of one name; 0 where none are known.
 _AT: Final = "at"
 
 
@@ -64,24 +64,45 @@ class Facts:
                 column = self._columns[key] = self._column(*key)
                 column[[*values]] = [*values.values()]
 
+    def learn_one(self, kind: str, name: str, at: float, facts: Mapping[str, float]) -> None:
+        """Take, per node, one fact at that time."""
+        places = [*map(self.place_of, facts)]
+        with self._lock:
+            for key, values in ((kind, name), [*facts.values()]), ((_AT, _of(kind, name)), at):
+                column = self._columns[key] = self._column(*key)
+                column[places] = values
+
     def refused(self, needs: Iterable[Need], since: float) -> np.ndarray:
         """Mask of those that do not meet all *needs*, by facts later than *since*."""
         with self._lock:
             mask = np.zeros(self.size, dtype=np.bool_)
             for need in needs:
                 is_unmet = (self._sum(need) < need.least) != need.is_ban
-                mask |= is_unmet & (self._column(_AT, need.kind) > since)
+                mask |= is_unmet & (self._time(need) > since)
             return mask
 
-    def reasons(self, node: str, needs: Iterable[Need]) -> list[str]:
-        """The texts of the *needs* that *node* does not meet, by its latest facts."""
+    def unmet(self, node: str, needs: Iterable[Need], since: float) -> list[tuple[Need, float]]:
+        """The *needs* that *node* does not meet, with their sums, by facts later than *since*."""
         place = self.place_of(node)
         with self._lock:
-            sums = [(need, self._sum(need)[place]) for need in needs]
-        return [e.text.format(found) for e, found in sums if (found < e.least) != e.is_ban]
+            known = [each for each in needs if self._time(each)[place] > since]
+            sums = [(each, float(self._sum(each)[place])) for each in known]
+        return [(each, found) for each, found in sums if (found < each.least) != each.is_ban]
+
+    def _time(self, need: Need) -> np.ndarray:
+        """The times that the facts in *need* are of."""
+        of_kind = self._column(_AT, need.kind)
+        if len(need.names) != 1:
+            return of_kind
+        of_name = self._columns.get((_AT, _of(need.kind, *need.names)))
+        return of_kind if of_name is None else np.maximum(of_kind, of_name)
 
     def _sum(self, need: Need) -> np.ndarray:
         return sum((self._column(need.kind, each) for each in need.names), np.zeros(self.size))
 
     def _column(self, kind: str, name: str) -> np.ndarray:
         return self._columns.get((kind, name), np.zeros(self.size))
+
+
+def _of(kind: str, name: str) -> str:
+    return f"{kind} {name}"

@@ -67,6 +67,8 @@ class Memory:
         self._said: OrderedDict[str, np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
         self._shared_at = self._trees_at = -math.inf
+        #: Per trait, when it was looked up who has it.
+        self._traits_at: dict[str, float] = {}
 
     # --- hosts to pass over --------------------------------------------------------------
 
@@ -145,20 +147,37 @@ class Memory:
 
         What it is like is learnt, if nobody else in its tree could have what is asked for.
         """
-        part = functools.partial(self._client.part_of, node, requester=requester)
-        used, at, inventories = part("usages"), self._clock(), part("inventories")
-        free = {
-            name: (each["total"] - each["reserved"]) * each["allocation_ratio"] - used[name]
-            for name, each in inventories.items()
-        }
-        facts, needs = self.facts, wish.needs(self.shared)
-        if self._others.get(node) != frozenset():
-            facts = Facts()
-            needs = [each for each in needs if each.kind == FREE and free.keys() >= {*each.names}]
-        facts.learn(FREE, at, {node: free})
-        for kind in (TRAIT, AGGREGATE) if facts is self.facts else ():
-            facts.learn(kind, at, {node: dict.fromkeys(part(f"{kind}s"), 1)})
-        return facts.reasons(node, needs)
+        needs, since = wish.needs(self.shared), self._clock() - self._seconds()
+        is_alone = self._others.get(node) == frozenset()
+        facts = self.facts if is_alone else Facts()
+        unmet = facts.unmet(node, needs, since)
+        if not unmet:
+            part = functools.partial(self._client.part_of, node, requester=requester)
+            used, at, inventories = part("usages"), self._clock(), part("inventories")
+            free = {
+                name: (each["total"] - each["reserved"]) * each["allocation_ratio"] - used[name]
+                for name, each in inventories.items()
+            }
+            facts.learn(FREE, at, {node: free})
+            for kind in (TRAIT, AGGREGATE) if is_alone else ():
+                facts.learn(kind, at, {node: dict.fromkeys(part(f"{kind}s"), 1)})
+            if not is_alone:
+                needs = [e for e in needs if e.kind == FREE and free.keys() >= {*e.names}]
+            unmet = facts.unmet(node, needs, since)
+        for need, _found in unmet:
+            for name in need.names if need.kind == TRAIT and not need.is_ban else ():
+                self._look_for_trait(name, requester)
+        return [need.text.format(found) for need, found in unmet]
+
+    def _look_for_trait(self, name: str, requester: Requester) -> None:
+        """Learn which providers have the trait *name*, for all hosts; not again soon."""
+        now = self._clock()
+        if now < self._traits_at.get(name, -math.inf) + self._seconds():
+            return
+        self._traits_at[name] = now
+        having = {e["uuid"] for e in self._client.providers(f"required={name}", requester)}
+        alone = [root for root, others in self._others.items() if others == frozenset()]
+        self.facts.learn_one(TRAIT, name, now, {root: float(root in having) for root in alone})
 
     def _of(self, query: str) -> np.ndarray:
         """The answers about *query*, with room for every place."""

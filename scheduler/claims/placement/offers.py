@@ -1,8 +1,10 @@
 """The hosts that one request may choose from, and their candidates: asked about or listed."""
 
 import enum
+import functools
 import itertools
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +18,7 @@ from scheduler.claims.placement.memory import Memory
 from scheduler.engine.record import PlacementUse
 from scheduler.hosts.candidates import Candidates as Hosts
 from scheduler.hosts.candidates import Scope, narrow
+from scheduler.threads import in_thread
 
 LOG = logging.getLogger(__name__)
 
@@ -24,6 +27,9 @@ QUERIES: Final = 10
 CHOSEN: Final = "chosen"
 #: So many hosts that were not asked about are looked at for the cause of a refusal.
 MOST_EXPLAINED: Final = 3
+#: Hosts that are asked about at once.  For a group of 50 at 10,000 hosts and two of Placement's
+#: processes it takes … of the time that one by one takes.
+AT_ONCE: Final = 2
 _NOTHING: Final = (
     "Got no allocation candidates from the Placement API. This could be due to insufficient "
     "resources or a temporary occurrence as compute nodes start up."
@@ -181,11 +187,12 @@ class Offers:
             self._turn_to_list()
             return False
         before = len(self._refused)
-        for node in wanted:
-            if len(self._refused) > before and node not in chosen:
+        for at in range(0, len(wanted), AT_ONCE):
+            nodes = wanted[at : at + AT_ONCE]
+            if len(self._refused) > before and chosen.keys().isdisjoint(nodes):
                 break  # the next decision may have other alternates
-            self._use.asked.append(hosts[node])
-            self._ask_about(node)
+            self._use.asked += [hosts[node] for node in nodes]
+            self._ask_about(nodes)
         refused = len(self._refused)
         if refused == before:
             return True
@@ -234,18 +241,24 @@ class Offers:
         self._built.add(node)
         return True
 
-    def _ask_about(self, node: str) -> None:
-        """Ask Placement about *node*; a refusal is remembered.  Raises NoValidHost."""
+    def _ask_about(self, nodes: Sequence[str]) -> None:
+        """Ask Placement about *nodes* at once; remember refusals.  Raises NoValidHost."""
         began = time.monotonic()
         if self._stage is _Stage.REST and began > self._requester.ends_at:
             raise errors.NoValidHost(reason="") from NoCandidates(_TOO_LATE)
-        answer = self._query.asked(self._wishes, node, self._memory.shared, self._requester)
-        self._memory.asked(time.monotonic() - began)
-        self._memory.note_answer(self._key, node, answer)
-        self._built.discard(node)
-        if node in answer.candidates:
-            self._use.has_offered = True
-            self.known[node] = answer.candidates[node]
-        else:
-            self.known.pop(node, None)
-            self._refused[node] = 0
+        query, wishes, shared = self._query, self._wishes, self._memory.shared
+        answers = {
+            node: in_thread(functools.partial(query.asked, wishes, node, shared, self._requester))
+            for node in nodes
+        }
+        found = {node: answer.result() for node, answer in answers.items()}
+        self._memory.asked((time.monotonic() - began) / len(nodes))
+        for node, answer in found.items():
+            self._memory.note_answer(self._key, node, answer)
+            self._built.discard(node)
+            if node in answer.candidates:
+                self._use.has_offered = True
+                self.known[node] = answer.candidates[node]
+            else:
+                self.known.pop(node, None)
+                self._refused[node] = 0

@@ -277,11 +277,12 @@ def test_the_caller_learns_that_placement_did_not_answer(caplog):
 
 
 def offer(*providers):
-    """The answer to a question: a CPU on one provider, or nothing."""
-    allocations = {name: {"resources": {"VCPU": 1}} for name in providers}
-    request = {"allocations": allocations, "mappings": {"": list(providers)}}
+    """The answer to a question: a CPU on one of the providers, or nothing."""
+    requests = [
+        {"allocations": {name: {"resources": {"VCPU": 1}}}, "mappings": {"": [name]}}
+        for name in providers
+    ]
     summaries = {name: {"root_provider_uuid": name} for name in providers}
-    requests = [request] if providers else []
     return 200, {"allocation_requests": requests, "provider_summaries": summaries}
 
 
@@ -359,6 +360,7 @@ ALL, FIRST, SECOND_CLAIM = "POST s", "PUT 1", "PUT 2"
     ],
 )
 def test_several_servers_are_claimed_for_in_one_call(answers, hosts, calls):
-    asked = Asked([*LOOK, H1, H2, *answers], PAIR, query="chosen")
+    either = offer(PROVIDER, OTHER)  # the two questions may come in any order
+    asked = Asked([*LOOK, either, either, *answers], PAIR, query="chosen")
     assert (asked.hosts, asked.calls[5:]) == (hosts, calls)
     assert asked.reserved == (hosts if asked.record.claim == "booked" else [])

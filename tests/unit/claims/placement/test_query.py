@@ -378,9 +378,14 @@ def test_why_a_provider_would_be_refused(spec, shared, reasons):
     facts.learn(TRAIT, 5.0, {NODE: {"HW_A": 1}})
     facts.learn(AGGREGATES_OF, 5.0, {NODE: {AGGREGATE: 1}})
     needs = wish.needs(set(shared))
-    assert facts.reasons(NODE, needs) == reasons
+
+    def unmet():
+        return [need.text.format(found) for need, found in facts.unmet(NODE, needs, 4.0)]
+
+    assert unmet() == reasons
+    assert not facts.unmet(NODE, needs, 5.0)
     places = [facts.place_of(each) for each in (NODE, OTHER)]
     assert facts.refused(needs, 4.0)[places].tolist() == [bool(reasons), False]
     assert not facts.refused(needs, 5.0).any()
     facts.learn(TRAIT, 5.0, {NODE: {DISABLED[1:]: 1}})
-    assert shared or facts.reasons(NODE, needs)[-1] == "it is disabled"
+    assert shared or unmet()[-1] == "it is disabled"
