@@ -207,6 +207,12 @@ class FilterScheduler(Scheduler):
         manager = self.host_manager
         return manager.state_fresh_seconds > 0 and not manager.is_read_since(request.arrived_at)
 
+    def _may_lack_hosts(self, request: Request, decided: Decided) -> bool:
+        """True when alternates that are wanted may be on hosts that an older state lacks."""
+        wanted = self.settings.max_attempts if request.with_alternates else 1
+        lacks = any(len(row) < wanted for row in decided.selections)
+        return lacks and self._is_older_than(request)
+
     # --- the loop ------------------------------------------------------------------------
 
     def _answer(self, request: Request, record: DecisionRecord) -> Selections:
@@ -233,6 +239,11 @@ class FilterScheduler(Scheduler):
                         continue
                     result = self._timed(record, CLAIM, claiming.refused, refusal)
                 else:
+                    if reads_again and self._may_lack_hosts(request, decided):
+                        reads_again = False
+                        self._release(decided)
+                        self._timed(record, REFRESH, self.host_manager.refresh)
+                        continue
                     result = self._timed(record, CLAIM, claiming.book, decided)
                 if not isinstance(result, Lost):
                     return self._selections(result, record)
@@ -268,9 +279,13 @@ class FilterScheduler(Scheduler):
                     decided = self.decide(request, unseen)
                 except errors.NoValidHost:
                     return False
-                for each in reversed(decided.reservations):
-                    reservations.release(each)
+                self._release(decided)
         return True
+
+    def _release(self, decided: Decided) -> None:
+        with self.host_manager.lock:
+            for each in reversed(decided.reservations):
+                self.host_manager.reservations.release(each)
 
     # --- one decision --------------------------------------------------------------------
 

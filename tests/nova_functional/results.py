@@ -85,23 +85,31 @@ class Results:
             if row["outcome"] == PASSED and ours.get(test, {}).get("outcome") != PASSED
         ]
 
+    def not_passed(self, modules: Sequence[str]) -> list[str]:
+        """Tests that did not pass with ours, or never came to an end."""
+        ours = self.of(OURS, modules)
+        names = [name for each in modules for name in lines(self._names(each))]
+        tests = [name.removeprefix(_PREFIX) for name in names]
+        return [each for each in tests if ours.get(each, {}).get("outcome") != PASSED]
+
+    def _names(self, module: str) -> Path:
+        return self.path(OURS, module).with_suffix(".jsonl.names")
+
     def fails_more_often(self, test: str) -> bool:
         """True when, run alone, *test* passes less often with ours; without an end it fails."""
-        passes = {
-            mode: sum(
-                row["outcome"] == PASSED
-                for path in (self._of_mode[mode] / "alone").glob(f"{test}.*.jsonl")
-                for row in read(path).values()
-            )
-            for mode in (NOVA, OURS)
-        }
-        return passes[OURS] < passes[NOVA]
+        return self.passes_alone(OURS, test) < self.passes_alone(NOVA, test)
+
+    def passes_alone(self, mode: str, test: str) -> int:
+        """How often *test* passed when it ran alone."""
+        files = (self._of_mode[mode] / "alone").glob(f"{test}.*.jsonl")
+        rows = [row for path in files for row in read(path).values()]
+        return sum(row["outcome"] == PASSED for row in rows)
 
 
 def text(
-    found: Results, units: Sequence[str], inside: Mapping[str, str], red: Collection[str]
+    found: Results, units: Sequence[str], inside: Mapping[str, str], doubtful: Collection[str]
 ) -> str:
-    """What there is to tell: a table of the modules, and what passes with Nova's scheduler only."""
+    """What there is to tell: a table of the modules, and what became of the *doubtful* tests."""
     rows, totals = [], [0, 0, 0, 0]
     for unit in units:
         ours, novas = found.of(OURS, [unit]), found.of(NOVA, [unit])
@@ -112,18 +120,23 @@ def text(
             sum(row["counts"].get(DECISIONS, 0) for row in ours.values()),
         ]
         if numbers[0]:
-            rows.append([unit, *map(str, numbers)])
+            rows.append([unit, *_shown(numbers, has_novas=bool(novas))])
             totals = [before + more for before, more in zip(totals, numbers, strict=True)]
-    rows.append(["**all**", *map(str, totals)])
-    items = [
-        f"* `{test}`: {_cause(test, inside, red)}\n"
-        for test in sorted({*found.regressions(units), *red})
-    ]
-    heading = "\nPassed with Nova's scheduler, and not with ours:\n\n" if items else ""
+    rows.append(["**all**", *_shown(totals, has_novas=bool(found.of(NOVA, units)))])
+    items = [f"* `{test}`: {_cause(found, test, inside)}\n" for test in sorted(doubtful)]
+    heading = "\nNot passed with ours:\n\n" if items else ""
     return table(_HEAD, rows) + heading + "".join(items)
 
 
-def _cause(test: str, inside: Mapping[str, str], red: Collection[str]) -> str:
+def _shown(numbers: Sequence[int], *, has_novas: bool) -> list[str]:
+    ran, novas, *ours = map(str, numbers)
+    return [ran, novas if has_novas else "not run", *ours]
+
+
+def _cause(found: Results, test: str, inside: Mapping[str, str]) -> str:
     if test in inside:
         return f"looks inside: {inside[test]}"
-    return "**red**" if test in red else "passes alone"
+    if found.fails_more_often(test):
+        return "**red**"
+    is_good = found.passes_alone(OURS, test)
+    return "passes alone" if is_good else "does not pass with Nova's scheduler, either"

@@ -95,6 +95,12 @@ def _left(suite: Any, done: set[str]) -> unittest.TestSuite:
     return tests
 
 
+def _names(suite: Any) -> list[str]:
+    if isinstance(suite, unittest.TestSuite):
+        return [name for each in suite for name in _names(each)]
+    return [suite.id()]
+
+
 def _modules(name: str, folder: str) -> list[str]:
     """The modules with tests if *name* is a package, else *name*; *folder* has all."""
     path = os.path.join(folder, *name.split(".")[_DEPTH:])
@@ -121,6 +127,8 @@ def main(mode: str, path: str, names: list[str]) -> None:
         done = {json.loads(line)["test"] for line in file}
         every = [each for name in names for each in _modules(name, folder)]
         suite = unittest.TestLoader().loadTestsFromNames(every)
+        with open(f"{path}.names", "w", encoding="utf-8") as names_of_all:
+            names_of_all.writelines(f"{name}\n" for name in _names(suite))
         _left(suite, done).run(Results(file, counts))
     os._exit(0)  # threads that tests have left may not keep it
 

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.evaluation.fleet import CaseFleet
 from scheduler.hosts.host_manager import HostManager
-from tests.builders import a_conf
+from tests.builders import a_conf, a_request
 from tests.unit.drivers.scheduling import a_driver, select_if_any
 from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
 
@@ -26,7 +26,9 @@ class World:
 
     def add_host(self, memory_mb: int) -> None:
         node = a_node("h2", 2, memory_mb=memory_mb, free_ram_mb=memory_mb)
-        self.database.change({"compute_nodes": [node], "services": [a_service("h2")]})
+        self.database.change(
+            {"compute_nodes": [node], "services": [a_service("h1"), a_service("h2")]}
+        )
 
 
 @pytest.mark.parametrize(
@@ -40,6 +42,16 @@ def test_a_new_host_is_seen_at_once_by_a_request_that_needs_it(
     world.add_host(8192)
     assert world.ask(memory_mb) == [host]
     assert len(world.reads) == reads
+
+
+def test_alternates_are_not_fewer_for_an_older_state() -> None:
+    world = World(3600)
+    world.add_host(4096)
+    request = a_request(flavor={"memory_mb": 3000})
+    (row,) = world.driver.select_destinations(None, request, None, return_alternates=True)
+    assert sorted(each.service_host for each in row) == ["h1", "h2"]
+    assert len(world.reads) == 1
+    assert world.ask(4000) != []  # the decision before the read holds nothing
 
 
 @pytest.mark.parametrize("fresh_seconds", [3600, 0])
