@@ -12,6 +12,7 @@ import importlib
 import logging
 import os
 import pathlib
+import signal
 import socket
 import sys
 import threading
@@ -121,6 +122,15 @@ def run(module: str, argv: Sequence[str]) -> int:
     open_standard_streams()
     activate(choose(argv, os.environ))
     return int(importlib.import_module(module).main(list(argv)) or 0)
+
+
+def run_daemon(module: str, argv: Sequence[str]) -> int:
+    """Hold SIGHUP back from all threads and forks, and :func:`run`.
+
+    It waits until :mod:`scheduler.daemon.reload` takes it, also while the program starts.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    return run(module, argv)
 
 
 def _is_patched() -> bool:

@@ -7,4 +7,4 @@ from scheduler import concurrency
 
 def main() -> int:
     """Choose the concurrency back end, then run the stub."""
-    return concurrency.run("conductor_stub.compute_daemon", sys.argv[1:])
+    return concurrency.run_daemon("conductor_stub.compute_daemon", sys.argv[1:])

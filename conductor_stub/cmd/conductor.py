@@ -7,4 +7,4 @@ from scheduler import concurrency
 
 def main() -> int:
     """Run the command of the command line; returns the exit status."""
-    return concurrency.run("conductor_stub.conductor_daemon", sys.argv[1:])
+    return concurrency.run_daemon("conductor_stub.conductor_daemon", sys.argv[1:])

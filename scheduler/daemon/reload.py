@@ -8,12 +8,13 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Collection
-from typing import Any, Final
+from typing import Final
 
 from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors, plugins
+from scheduler.concurrency import native
 from scheduler.conf import check, rereading, startup
 from scheduler.conf.names import Name
 from scheduler.conf.rereading import Change
@@ -92,21 +93,18 @@ class Reloading:
 
 
 class SighupHandler:
-    """SIGHUP in one process, without the launchers' own way with it.
+    """SIGHUP in one process, all of whose threads hold it back (``concurrency.run_daemon``).
 
-    Theirs puts the default action back while they are busy with one signal, so that the next one
-    ends the process, or ends the worker to fork a new one (reference page service, section 3).
-    Here a signal is a byte in a socket, whoever waits for it takes one reload after the other, and
-    signals that come during one are worth one more together.
+    The launchers' own handlers never see it: they end the process when signals come quickly, or end
+    the worker to fork a new one (reference page service, section 3).  Here a native thread makes
+    each signal a byte in a socket, and whoever waits for it takes one reload after the other.
+    Signals that come during one are worth one more together.
     """
 
     def __init__(self) -> None:
-        """Take SIGHUP where this thread may; else the launcher keeps it, and calls :meth:`note`."""
         self._receiving_end, self._sending_end = socket.socketpair()
         os.set_blocking(self._sending_end.fileno(), False)
         self._is_watched = False
-        with contextlib.suppress(ValueError):
-            signal.signal(signal.SIGHUP, self._caught)
 
     def note(self) -> None:
         """Note one SIGHUP."""
@@ -118,8 +116,8 @@ class SighupHandler:
         if self._sending_end.fileno() < 0:  # told to end before it had begun
             return
         self._is_watched = True
-        thread = threading.Thread(target=self._watch, args=(reload,), daemon=True, name="reload")
-        thread.start()
+        for threads, work in (threading, self._watch), (native("threading"), self._wait):
+            threads.Thread(target=work, args=(reload,), daemon=True, name="reload").start()
 
     def close(self) -> None:
         """Ignore SIGHUP from now on."""
@@ -127,11 +125,12 @@ class SighupHandler:
         if not self._is_watched:
             self._receiving_end.close()
 
-    def _caught(self, _number: int, _frame: Any) -> None:
-        if _is_in_foreground():  # its terminal is gone
-            os.kill(os.getpid(), signal.SIGTERM)
-        else:
-            self.note()
+    def _wait(self, _reload: Callable[[], None]) -> None:
+        while signal.sigwait({signal.SIGHUP}):
+            if _is_in_foreground():  # its terminal is gone
+                os.kill(os.getpid(), signal.SIGTERM)
+            else:
+                self.note()
 
     def _watch(self, reload: Callable[[], None]) -> None:
         with self._receiving_end as receiving_end:

@@ -8,9 +8,11 @@ before.
 import abc
 import contextlib
 import faulthandler
-import importlib
+import os
+import signal
 import threading
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import ClassVar
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -155,43 +157,23 @@ class Worker(oslo_service.ServiceBase):
         finally:
             self._watchdog.enter(Stage.SERVING)
 
-    def sighup(self) -> None:
-        """SIGHUP has come: to a worker, or to the master whose next forks it concerns."""
-        if self._sighup is not None:
-            self._sighup.note()
-        elif self._reloading is not None:
+    def reset_forks(self) -> None:
+        """Prepare the next forks for what changed, in the master, and pass SIGHUP on to these."""
+        if self._reloading is not None:
             self._reloading.prepare_forks(self._build)
-
-
-class _LaunchersConf:
-    """The configuration for a launcher, which would end with the first file that is no good."""
-
-    def __init__(self, conf: cfg.ConfigOpts, worker: Worker) -> None:
-        self._conf = conf
-        self._worker = worker
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._conf, name)
-
-    def mutate_config_files(self) -> None:
-        """Called by a launcher when SIGHUP has come."""
-        self._worker.sighup()
-
-
-def _keep_workers_of_threads() -> None:
-    """Let the workers of the threading launcher reload, which by default end to be forked anew."""
-    cotyledon = importlib.import_module("cotyledon")
-    cotyledon.Service.reload = lambda wrapper: wrapper.service_instance.sighup()
+        for forks in Path("/proc/self/task").glob("*/children"):  # of each thread
+            for pid in forks.read_text(encoding="ascii").split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGHUP)
 
 
 def launch(conf: cfg.ConfigOpts, worker: Worker) -> int:
     """Run *worker*, or as many forks of it as its table has places; returns the exit status."""
     count = worker.table.workers
     faulthandler.enable()  # how the watchdog ends a worker that hangs shows where it hung
-    if concurrency.current() == concurrency.THREADING:
-        _keep_workers_of_threads()
-    launchers_conf = _LaunchersConf(conf, worker)
-    launcher = oslo_service.launch(launchers_conf, worker, workers=count, restart_method="mutate")
+    if count > 1 or concurrency.current() == concurrency.THREADING:  # this is no worker itself
+        SighupHandler().watch(worker.reset_forks)
+    launcher = oslo_service.launch(conf, worker, workers=count, restart_method="mutate")
     try:
         status = launcher.wait()
     except SystemExit as ending:  # how the threading launcher of several workers returns

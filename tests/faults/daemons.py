@@ -16,6 +16,7 @@ from tests.world.process import Daemon
 
 LOG_DISK_KIB = 256
 ANSWERS = 20
+HANG_UPS = 500
 
 
 def killed(world: World) -> None:
@@ -66,6 +67,17 @@ def reloaded_with_a_broken_file(world: World) -> None:
     site.config_path.write_text(whole, encoding="utf-8")
     daemon.signal(signal.SIGHUP)
     daemon.wait_log("The configuration was read again")
+
+
+def reloaded_all_the_time(world: World) -> None:
+    """A hundred SIGHUPs a second; the master and its workers stay the same."""
+    daemon = world.schedulers[0]
+    starts = daemon.log.count("Starting scheduler node")
+    for _signal in range(HANG_UPS):
+        daemon.signal(signal.SIGHUP)
+        time.sleep(0.01)
+    world.load.wait_for_answers(ANSWERS)
+    assert daemon.log.count("Starting scheduler node") == starts
 
 
 def _says(daemon: Daemon, text: str, times: int) -> bool:

@@ -126,6 +126,7 @@ FAULTS: Final = (
     Fault(
         "SIGHUP with a broken file", AT_ONCE, daemons.reloaded_with_a_broken_file, asks_again=False
     ),
+    Fault("100 SIGHUPs a second", AT_ONCE, daemons.reloaded_all_the_time, asks_again=False),
     Fault(
         "clock of one scheduler an hour ahead, and right again",
         AT_ONCE,

@@ -5,6 +5,7 @@
 
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -26,6 +27,7 @@ RELOADS = int(os.environ.get("RELOADS", "4"))
 """For each way in which the scheduler runs."""
 CALLERS = 4
 WAIT_SECONDS = 60
+SIGNALS = 400
 
 HOSTS = [f"cmp{number}" for number in range(1, 7)]
 MEMORY_MB = {host: 10**9 + number * 10**8 for number, host in enumerate(HOSTS)}
@@ -160,4 +162,26 @@ def test_every_answer_is_of_one_configuration(reloads, transport_url, record_pro
         reloads.replace_a_worker()
         with RawCaller(transport_url) as raw:
             assert {seen_in(raw.call(a_request())) for _ in range(20)} == {wanted}
+    assert reloads.scheduler.terminate() == 0
+
+
+@pytest.mark.functional
+def test_signals_that_come_quickly_end_nobody_and_the_last_one_counts(reloads, transport_url):
+    for number in range(SIGNALS):
+        if number == SIGNALS - 1:
+            reloads.cloud.configure(CONFIGURATIONS[RIGHT[1]])
+        reloads.scheduler.signal(signal.SIGHUP)
+        time.sleep(0.01)  # a hundred per second
+    answers: Counter[Answer] = Counter()
+    with RawCaller(transport_url) as raw:
+
+        def is_all_of_the_last():
+            answers.clear()
+            answers.update(seen_in(raw.call(a_request())) for _ in range(10))
+            return set(answers) == {RIGHT[1]}
+
+        wait_until(is_all_of_the_last, WAIT_SECONDS, lambda: str(answers))
+    log = reloads.scheduler.log
+    assert "Traceback" not in log
+    assert log.count("Starting scheduler node") == reloads.workers
     assert reloads.scheduler.terminate() == 0
