@@ -198,6 +198,7 @@ class Recorder:
 def _note_failure(record: DecisionRecord, error: Exception) -> None:
     record.outcome = errors.code_of(error)
     record.failure = error_text(error)
+    record.chosen, record.alternates = [], []
     if record.outcome == errors.INTERNAL_FAULT:
         record.fault_id = uuidutils.generate_uuid()
 

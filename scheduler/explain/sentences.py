@@ -43,6 +43,9 @@ def _no_host(record: Record) -> str:
         return "no compute host is known"
     if record["before_filters"] and (not filters or not filters[0]["start"]):
         return _all_gone_before(record)
+    if filters and filters[-1]["end"]:
+        hosts = f"{record['passed']} of {record['fleet']} hosts"
+        return f"{hosts} pass every filter, and none can be claimed"
     if filters:  # without the numbers: no detail was wanted
         name, start = filters[-1]["name"], filters[-1]["start"]
         reasons = ", ".join(f"{code} {count}" for code, count in filters[-1]["removed"].items())

@@ -6,6 +6,7 @@ from scheduler import errors
 from scheduler.claims.placement.backend import LEFT_SECONDS
 from scheduler.claims.placement.client import ATTEMPTS
 from scheduler.claims.placement.offers import QUERIES
+from scheduler.explain.answer import to_dict
 from scheduler.hosts.instances import TrackedInstance
 from tests.builders import a_conf, a_request
 from tests.unit.claims.placement.test_calls import (
@@ -93,6 +94,16 @@ def test_one_that_another_worker_may_be_at_is_left_to_it_first(is_redelivered):
     asked = Asked([OFFERED, ON_H2, ON_H2], is_redelivered=is_redelivered)
     assert (asked.hosts, asked.record.claim) == (["h2"], "repeated")
     assert list(filter(None, asked.pauses)) == [LEFT_SECONDS] * is_redelivered
+
+
+def test_a_refusal_by_placement_is_not_laid_to_the_last_filter():
+    conf = a_conf()
+    conf.set_override("placement_refusals", 1, group="scheduler")
+    asked = Asked([*LOOK, NO_OFFER, NO_OFFER, NOTHING], query="chosen", options=conf)
+    assert asked.hosts is None
+    assert asked.record.chosen == asked.record.alternates == []
+    cause = to_dict(asked.record)["cause"]
+    assert cause == "No host fits: 2 of 2 hosts pass every filter, and none can be claimed."
 
 
 def test_a_check_of_where_an_instance_is_asks_and_claims_nothing():
