@@ -14,7 +14,6 @@ from typing import Any
 from oslo_config import cfg
 from oslo_db import exception as db_exception
 from oslo_log import log as logging
-from sqlalchemy import Connection
 
 from conductor_stub.records import Candidate
 from conductor_stub.stores import Stores
@@ -193,21 +192,18 @@ class AlternateClaims(Claims):
 
     def _write(self, values: dict[str, Any], host: Any, own: Any) -> bool:
         """Claim as *values* say, in place of the claim *own*; False if others were faster."""
-        now = db_rows.utcnow()
-        times = {"created_at": now, "expires_at": now + self._expiry}
-
-        def write(conn: Connection) -> bool:
-            if not claim_rows.compare_and_swap(conn, {host.id: (host.generation, 1)}):
-                return False
-            claim_rows.retire(conn, [own] if own else [], now)
-            claim_rows.insert(conn, [{**values, **times, "generation": host.generation + 1}])
-            return True
-
+        now, generation = db_rows.utcnow(), host.generation + 1
+        steps = {host.id: (host.generation, generation)}
+        times = {"created_at": now, "expires_at": now + self._expiry, "generation": generation}
+        several, replaced = [{**values, **times}], [own] if own else []
         try:
-            return self._database.write_retrying(write)
-        except db_exception.DBDuplicateEntry:
-            LOG.debug("Instance %s was claimed for just now", values["consumer_uuid"])
+            self._database.write_retrying(
+                lambda conn: claim_rows.claim(conn, steps, several, replaced)
+            )
+        except (claim_rows.Moved, db_exception.DBDuplicateEntry):
+            LOG.debug("Others have just claimed for %s or on its host", values["consumer_uuid"])
             return False
+        return True
 
 
 def _fits(table: HostTable, amount: Consumption, limits: Mapping[str, Any]) -> bool:

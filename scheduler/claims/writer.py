@@ -19,7 +19,6 @@ from scheduler.claims.backend import Booked, Decided, Lost, Repeated, Result
 from scheduler.claims.reader import utc
 from scheduler.claims.shared_reservations import SharedReservations, db_key
 from scheduler.db import claims as claim_rows
-from scheduler.db import rows
 from scheduler.db.database import FAILURES, is_lock_timeout
 from scheduler.db.sessions import WriteSession
 from scheduler.hosts.refresh import SharedRun
@@ -47,10 +46,6 @@ class Write:
     def keys(self) -> list[Key]:
         """The hosts of its instances, in order."""
         return [each.key for each in self.decided.reservations]
-
-
-class _Moved(Exception):
-    """A host is not at the generation that was expected."""
 
 
 class _LockedTooLong(Exception):
@@ -136,7 +131,7 @@ class ClaimWriter:
             except db_exception.DBDuplicateEntry:
                 LOG.debug("Another worker has just claimed for one of the same instances")
                 reads = True
-            except _Moved:
+            except claim_rows.Moved:
                 LOG.debug("Others have claimed on the same hosts")
                 self._end_moved(batch, expected)
             except _LockedTooLong:
@@ -166,24 +161,22 @@ class ClaimWriter:
     ) -> None:
         """Write the claims of *batch* in place of the *existing*."""
         made = Counter(key for one in batch for key in one.keys)
-        steps = {self.reservations.host_ids[key]: (expected[key], made[key]) for key in made}
+        generations = {key: expected[key] + made[key] for key in made}
+        ids = self.reservations.host_ids
+        steps = {ids[key]: (expected[key], generations[key]) for key in made}
         replaced = [existing[each] for each in self._consumers(batch) if each in existing]
         values = list(self._values(batch, expected))
 
-        def swap(conn: Connection) -> Sequence[Any]:
+        def claim(conn: Connection) -> Sequence[Any]:
             try:
-                if not claim_rows.compare_and_swap(conn, steps):
-                    raise _Moved
-                claim_rows.retire(conn, replaced, rows.utcnow())
-                return claim_rows.insert(conn, values)
+                return claim_rows.claim(conn, steps, values, replaced)
             except FAILURES as error:
                 if is_lock_timeout(error):
                     raise _LockedTooLong from error
                 raise
 
-        generations = {key: expected[key] + made[key] for key in made}
         try:
-            found = self._session.run(swap)
+            found = self._session.run(claim)
         except db_exception.DBConnectionError:
             LOG.warning("The connection broke while claims were written; looking what is there")
             generations, found = {}, ()
@@ -226,8 +219,7 @@ class ClaimWriter:
         """Lose what was decided on hosts that somebody, who may be stopped, holds a lock on."""
         keys = {self.reservations.host_ids[key]: key for one in _open(batch) for key in one.keys}
         try:
-            with self.database.write() as conn:
-                free = claim_rows.unlocked(conn, keys)
+            free = self._session.run(lambda conn: claim_rows.unlocked(conn, keys))
         except FAILURES:  # an older server, which cannot tell
             free = set()
         locked = frozenset(keys[each] for each in keys.keys() - free)

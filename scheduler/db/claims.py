@@ -6,9 +6,9 @@ twice finds its answer, and so that nobody misses a claim that came and went.
 
 import datetime
 import functools
+import json
 import uuid
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,19 +17,22 @@ from oslo_log import log as logging
 from sqlalchemy import Connection
 
 from scheduler.db import rows
-from scheduler.db.database import Database
+from scheduler.db.database import Database, is_atomic
 from scheduler.db.tables import claim_hosts, claims
 
 LOG = logging.getLogger(__name__)
 
 Key = tuple[str, str]
 """Host and node; a node without a name is the empty text here."""
+Values = Mapping[str, Any]
+Move = tuple[int, int, int]
+"""Id of a host, its expected generation, the next one."""
+Retired = tuple[int, str]
+"""Id of a claim that makes way, its next name."""
 
 #: Host of a refusal.
 NO_HOST = ""
 _RETIRED = uuid.UUID("0f3d4bd2-3a0c-4d53-9a5c-8f1c8a6d0c11")
-#: Most hosts that one statement moves on.
-_HOSTS_AT_ONCE = 50
 #: Everything but the answer, which only a repeated request needs.
 COLUMNS = [column for column in claims.c if column.name != "answer"]
 _INSERT_RETURNING = claims.insert().returning(*COLUMNS)
@@ -74,26 +77,6 @@ def begin(database: Database, keys: Collection[Key]) -> dict[Key, Any]:
     return found
 
 
-def compare_and_swap(connection: Connection, expected: Mapping[int, tuple[int, int]]) -> bool:
-    """Move hosts on if every one is at its expected generation; otherwise some may have moved.
-
-    *expected* maps ids of hosts to (generation, number of claims to be made).
-    """
-    of_count: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for number in sorted(expected):
-        generation, count = expected[number]
-        of_count[count].append((number, generation))
-    moved = 0
-    for count, pairs in sorted(of_count.items()):
-        for start in range(0, len(pairs), _HOSTS_AT_ONCE):
-            some = pairs[start : start + _HOSTS_AT_ONCE]
-            values = {"count": count}
-            for place, (number, generation) in enumerate(some):
-                values |= {f"host_{place}": number, f"generation_{place}": generation}
-            moved += connection.execute(_swap(len(some)), values).rowcount
-    return moved == len(expected)
-
-
 def unlocked(connection: Connection, numbers: Collection[int]) -> set[int]:
     """Those of the hosts with these ids that nobody holds a lock on."""
     query = sa.select(claim_hosts.c.id).where(claim_hosts.c.id.in_(numbers))
@@ -105,23 +88,6 @@ def raise_to(connection: Connection, generations: Mapping[int, int]) -> None:
     for number, generation in sorted(generations.items()):
         behind = (claim_hosts.c.id == number) & (claim_hosts.c.generation < generation)
         connection.execute(claim_hosts.update().where(behind).values(generation=generation))
-
-
-@functools.lru_cache(maxsize=_HOSTS_AT_ONCE)
-def _swap(hosts: int) -> sa.Update:
-    """Move so many hosts on, each at its expected generation, found by their ids."""
-    conditions = [
-        sa.and_(
-            claim_hosts.c.id == sa.bindparam(f"host_{place}"),
-            claim_hosts.c.generation == sa.bindparam(f"generation_{place}"),
-        )
-        for place in range(hosts)
-    ]
-    return (
-        claim_hosts.update()
-        .where(sa.or_(*conditions))
-        .values(generation=claim_hosts.c.generation + sa.bindparam("count"))
-    )
 
 
 # --- claims ---------------------------------------------------------------------------------
@@ -214,21 +180,6 @@ def refusal(
     }
 
 
-def retire(connection: Connection, replaced: Iterable[Any], now: datetime.datetime) -> None:
-    """Make way for other claims of these consumers; the rows stay, closed, for :func:`answered`."""
-    names = {row.id: retired_name(row.consumer_uuid, row.request_id) for row in replaced}
-    if names:
-        connection.execute(claims.delete().where(claims.c.consumer_uuid.in_(names.values())))
-    for number, name in sorted(names.items()):
-        values = {
-            "consumer_uuid": name,
-            "host": NO_HOST,
-            "node": NO_HOST,
-            "closed_at": sa.func.coalesce(claims.c.closed_at, now),
-        }
-        connection.execute(claims.update().where(claims.c.id == number).values(values))
-
-
 def retired_name(consumer_uuid: str, request_id: str) -> str:
     """Consumer name of a claim that another request has replaced."""
     return str(uuid.uuid5(_RETIRED, f"{consumer_uuid} {request_id}"))
@@ -265,3 +216,149 @@ def close_of(connection: Connection, consumer_uuid: str, now: datetime.datetime)
 def purge(connection: Connection, before: datetime.datetime) -> None:
     """Delete the claims that were closed before that time."""
     connection.execute(claims.delete().where(claims.c.closed_at < before))
+
+
+# --- claiming -------------------------------------------------------------------------------
+
+
+class Moved(Exception):
+    """A host is not at the generation that was expected."""
+
+
+_NAMES = [column.name for column in claims.c if column.name not in ("id", "closed_at")]
+_READ_NAMES = ", ".join(column.name for column in COLUMNS)
+#: Moves hosts on, each by its id, if it is at its expected generation.
+_SWAP = (
+    claim_hosts.update()
+    .where(claim_hosts.c.id == sa.bindparam("number"))
+    .where(claim_hosts.c.generation == sa.bindparam("expected"))
+    .values(generation=sa.bindparam("next"))
+)
+_MARIADB = """BEGIN NOT ATOMIC
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    START TRANSACTION;
+    UPDATE claim_hosts SET generation = CASE id {next} END WHERE {expected};
+    IF ROW_COUNT() = {hosts} THEN
+        {retire}
+        INSERT INTO claims ({names}) VALUES {values};
+        COMMIT;
+        SELECT {read} FROM claims WHERE consumer_uuid IN ({consumers});
+    ELSE
+        ROLLBACK;
+    END IF;
+END"""
+_MARIADB_RETIRE = """
+        DELETE FROM claims WHERE consumer_uuid = %s;
+        UPDATE claims SET closed_at = COALESCE(closed_at, %s), consumer_uuid = %s,
+            host = '', node = '' WHERE id = %s;"""
+#: Its parts see each other's results, not their changes, so who needs an order counts.
+_POSTGRESQL = """
+WITH locked AS (
+    SELECT claim_hosts.id, step.next FROM claim_hosts
+    JOIN unnest(%s::int[], %s::bigint[], %s::bigint[]) AS step (id, expected, next)
+        ON claim_hosts.id = step.id AND claim_hosts.generation = step.expected
+    ORDER BY claim_hosts.id FOR UPDATE OF claim_hosts
+), fit AS (
+    SELECT count(*) FROM locked HAVING count(*) = %s
+), moved AS (
+    UPDATE claim_hosts SET generation = locked.next FROM locked, fit
+    WHERE claim_hosts.id = locked.id
+), cleared AS (
+    DELETE FROM claims USING fit WHERE consumer_uuid = ANY(%s::text[]) RETURNING id
+), retired AS (
+    UPDATE claims SET closed_at = COALESCE(closed_at, %s), consumer_uuid = old.name,
+        host = '', node = ''
+    FROM unnest(%s::int[], %s::text[]) AS old (id, name), fit
+    WHERE claims.id = old.id AND (SELECT count(*) FROM cleared) >= 0 RETURNING claims.id
+)
+INSERT INTO claims ({names}) SELECT {names}
+FROM json_populate_recordset(NULL::claims, %s::json), fit
+WHERE (SELECT count(*) FROM retired) >= 0 RETURNING {read}"""
+
+
+def claim(
+    connection: Connection,
+    steps: Mapping[int, tuple[int, int]],
+    values: Sequence[Mapping[str, Any]],
+    replaced: Iterable[Any] = (),
+) -> Sequence[Any]:
+    """Move hosts on and insert claims as *values* say, or raise Moved: all or nothing.
+
+    *steps* maps ids of hosts to the expected generation and the next one.  The claims *replaced*
+    make way: they stay, closed, for :func:`answered`.  A round trip on MariaDB and PostgreSQL
+    where *connection* commits each statement; elsewhere its transaction is to be rolled back.
+    Returns rows, and raises, like :func:`insert`.
+    """
+    moves = [(number, *steps[number]) for number in sorted(steps)]
+    retired = sorted((row.id, retired_name(row.consumer_uuid, row.request_id)) for row in replaced)
+    if connection.dialect.name == "postgresql":
+        way = _claim_on_postgresql
+    else:
+        way = _claim_on_mariadb if is_atomic(connection.dialect) else _claim_stepwise
+    return way(connection, moves, values, retired)
+
+
+def _claim_on_postgresql(
+    connection: Connection, moves: list[Move], values: Sequence[Values], retired: list[Retired]
+) -> Sequence[Any]:
+    ids, names = [number for number, _name in retired], [name for _number, name in retired]
+    found = connection.exec_driver_sql(
+        _POSTGRESQL.format(names=", ".join(_NAMES), read=_READ_NAMES),
+        (
+            *(list(each) for each in zip(*moves, strict=True)),
+            len(moves),
+            names,
+            rows.utcnow(),
+            ids,
+            names,
+            json.dumps(values, default=str),
+        ),
+    ).all()
+    if not found:
+        raise Moved
+    return found
+
+
+def _claim_on_mariadb(
+    connection: Connection, moves: list[Move], values: Sequence[Values], retired: list[Retired]
+) -> Sequence[Any]:
+    now, consumers = rows.utcnow(), [each["consumer_uuid"] for each in values]
+    parameters: list[Any] = []
+    for number, name in retired:
+        parameters += [name, now, name, number]
+    parameters += [each.get(name) for each in values for name in _NAMES]
+    row = _marks(_NAMES)
+    text = _MARIADB.format(
+        next=" ".join(f"WHEN {number} THEN {after}" for number, _expected, after in moves),
+        expected=" OR ".join(
+            f"id = {number} AND generation = {expected}" for number, expected, _after in moves
+        ),
+        hosts=len(moves),
+        retire=_MARIADB_RETIRE * len(retired),
+        names=", ".join(_NAMES),
+        values=", ".join(f"({row})" for _each in values),
+        read=_READ_NAMES,
+        consumers=_marks(consumers),
+    )
+    found = connection.exec_driver_sql(text, (*parameters, *consumers))
+    if not found.returns_rows:
+        raise Moved
+    return found.all()
+
+
+def _marks(several: Sized) -> str:
+    return ", ".join(["%s"] * len(several))
+
+
+def _claim_stepwise(
+    connection: Connection, moves: list[Move], values: Sequence[Values], retired: list[Retired]
+) -> Sequence[Any]:
+    steps = [dict(zip(("number", "expected", "next"), each, strict=True)) for each in moves]
+    if connection.execute(_SWAP, steps).rowcount != len(steps):
+        raise Moved
+    closed_at = sa.func.coalesce(claims.c.closed_at, rows.utcnow())
+    for number, name in retired:
+        connection.execute(claims.delete().where(claims.c.consumer_uuid == name))
+        gone = {"consumer_uuid": name, "host": NO_HOST, "node": NO_HOST, "closed_at": closed_at}
+        connection.execute(claims.update().where(claims.c.id == number).values(gone))
+    return insert(connection, values)

@@ -24,7 +24,7 @@ from oslo_db import exception as db_exception
 from oslo_db import options as oslo_db_options
 from oslo_db.sqlalchemy import engines
 from sqlalchemy import event, exc, pool
-from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.engine import URL, Connection, Dialect, Engine
 
 from scheduler import errors
 from scheduler.conf import database as database_conf
@@ -232,31 +232,35 @@ class Database:
         if self.is_read_only:
             raise errors.DatabaseReadOnly(url=self.masked_url)
 
-    def write_retrying(
-        self,
-        function: Callable[[Connection], Result],
-        transaction: Callable[[], contextlib.AbstractContextManager[Connection]] | None = None,
-    ) -> Result:
+    def write_retrying(self, function: Callable[[Connection], Result]) -> Result:
         """Call *function* in a write transaction, again on a deadlock or a lock timeout.
 
         Also again when the connection broke before the commit was sent: nothing was written then.
-        At most ``[database] db_max_retries`` times; *function* must have no other effects.
-        *transaction* makes each transaction, :meth:`write` unless it is given.
+        *function* must have no other effects.
         """
-        begin = transaction or self.write
         committing = False
 
         def attempt() -> Result:
             nonlocal committing
             committing = False
-            with begin() as connection:
+            with self.write() as connection:
                 result = function(connection)
                 committing = True
                 return result
 
+        return self.retrying(attempt, retries_broken=lambda: not committing)
+
+    def retrying(
+        self, attempt: Callable[[], Result], retries_broken: Callable[[], bool] = lambda: False
+    ) -> Result:
+        """Call *attempt*, again on a deadlock or a lock timeout, as ``[database]`` says.
+
+        After a broken connection it is called again only if *retries_broken* says so.
+        """
+
         def is_retryable(error: BaseException) -> bool:
             if isinstance(error, db_exception.DBConnectionError):
-                return not committing
+                return retries_broken()
             return _is_lock_failure(error)
 
         retry = oslo_db_api.wrap_db_retry(
@@ -290,6 +294,11 @@ class Database:
         with self._engine_lock:
             if self._engine is not None:
                 self._engine.dispose()
+
+
+def is_atomic(dialect: Dialect) -> bool:
+    """True where one statement can be all of a transaction, and undoes itself if it fails."""
+    return dialect.name == "postgresql" or bool(getattr(dialect, "is_mariadb", False))
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:

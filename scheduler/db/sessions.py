@@ -13,7 +13,7 @@ from typing import TypeVar
 from oslo_db import exception as db_exception
 from sqlalchemy import Connection
 
-from scheduler.db.database import FAILURES, Database
+from scheduler.db.database import FAILURES, Database, is_atomic
 
 Result = TypeVar("Result")
 
@@ -118,7 +118,10 @@ class ReadSession(_Session):
 
 
 class WriteSession(_Session):
-    """Writes to one *database*: a transaction costs its statements and its commit."""
+    """Writes to one *database*: each statement is a transaction, and costs a round trip.
+
+    Where no statement can do all of a write, each run is a transaction instead.
+    """
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(database)
@@ -126,20 +129,22 @@ class WriteSession(_Session):
         self._used_at = float("-inf")
 
     def run(self, function: Callable[[Connection], Result]) -> Result:
-        """Like :meth:`Database.write_retrying`."""
-        return self.database.write_retrying(function, self._transaction)
+        """Call *function*, again on a deadlock; it may be done though its connection broke."""
+
+        def attempt() -> Result:
+            with self._opened() as connection:
+                return function(connection)
+
+        return self.database.retrying(attempt)
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        if self.database.dialect_name == "sqlite":
-            # No round trips to save, and the write lock is taken at the start.
+    def _opened(self) -> Iterator[Connection]:
+        if not is_atomic(self.database.engine.dialect):
             with self.database.write() as connection:
                 yield connection
             return
-        connection = self._usable()
         try:
-            with connection.begin():
-                yield connection
+            yield self._usable()
         except BaseException as error:
             # After an error of the caller's own the connection is as good as before.
             if isinstance(error, FAILURES) or not isinstance(error, Exception):
@@ -150,11 +155,10 @@ class WriteSession(_Session):
         if self._connection is not None and self._clock() - self._used_at > IDLE_SECONDS:
             try:
                 self._connection.exec_driver_sql("SELECT 1")
-                self._connection.rollback()
             except FAILURES:
                 self.close()
         if self._connection is None:
             self.database.check_writable()
-            self._connection = self.database.connect()
+            self._connection = self.database.connect(isolation_level="AUTOCOMMIT")
         self._used_at = self._clock()
         return self._connection

@@ -129,7 +129,8 @@ class Memory:
 
         One request after the other, and not many: others may pass over the same hosts soon.
         """
-        self._refusals.put((wishes, nodes, causes))
+        known = {node: host for node, host in nodes.items() if node in self._others}
+        self._refusals.put((wishes, known, causes))
 
     def _find_causes(
         self, several: list[tuple[Sequence[Wish], Mapping[str, str], dict[str, str]]]
@@ -137,8 +138,8 @@ class Memory:
         for wishes, nodes, causes in several:
             requester = Requester(None, None, None).within(LOOK_SECONDS)
             try:
-                for node in [each for each in nodes if each in self._others]:
-                    causes[nodes[node]] = "; ".join(self._cause(wishes[0], node, requester))
+                for node, host in nodes.items():
+                    causes[host] = "; ".join(self._cause(wishes[0], node, requester))
             except (Unavailable, LookupError, TypeError, AttributeError) as error:
                 LOG.debug("The cause of a refusal is not known: %r", error)
 

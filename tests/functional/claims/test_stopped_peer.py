@@ -1,18 +1,31 @@
 """A scheduler that is stopped, or cut off, inside a transaction: the others go on."""
 
+import contextlib
+import multiprocessing
+import os
+import random
+import signal
 import time
+import uuid
 
 import pytest
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from scheduler.claims import loading
-from scheduler.db import tables
+from scheduler.db import claims as claim_rows
+from scheduler.db import rows, tables
+from scheduler.db.database import Database
+from scheduler.db.sessions import WriteSession
 from tests.builders import a_conf
 from tests.unit.claims.fleets import GB, a_name
+from tests.waiting import wait_until
 
 #: Between the limit for idle transactions, 3 s, and what a caller would not wait for.
 MOST_SECONDS = 30
+STOPS = 40
+#: Nearly the limit for a lock.
+LOCK_SECONDS = 1.8
 
 
 @pytest.fixture
@@ -74,3 +87,47 @@ def test_limits_are_set_by_the_names_of_the_server(database, claims):
             names = "@@idle_transaction_timeout, @@innodb_lock_wait_timeout"
             found = connection.exec_driver_sql(f"SELECT {names}").one()
             assert found == ((3, 2) if claims else (60, 60))
+
+
+def claim_for_ever(url):
+    """Claim on one host again and again."""
+    database = Database(url)
+    session = WriteSession(database)
+    while True:
+        [host] = claim_rows.known_hosts(database, [("h1", "h1")]).values()
+        values = claim_rows.refusal(str(uuid.uuid4()), "req-x", "{}", rows.utcnow())
+        step = {host.id: (host.generation, host.generation + 1)}
+        with contextlib.suppress(claim_rows.Moved):
+            session.run(lambda conn: claim_rows.claim(conn, step, [values]))  # noqa: B023
+
+
+@pytest.fixture
+def busy_peer(fleet):
+    """The process id of a scheduler that claims on the host h1 all the time."""
+    claim_rows.begin(fleet.database, [("h1", "h1")])
+    url = fleet.database.url.render_as_string(hide_password=False)
+    peer = multiprocessing.get_context("spawn").Process(target=claim_for_ever, args=(url,))
+    peer.start()
+    yield peer.pid
+    peer.kill()
+    peer.join()
+
+
+def test_a_process_that_is_stopped_at_any_moment_of_a_claim_blocks_nobody(fleet, worker, busy_peer):
+    """It holds no lock while it does nothing: hardly ever does one wait as for a lock, 2 s."""
+    one, waits = worker(), 0
+
+    def moved():
+        [host] = claim_rows.known_hosts(fleet.database, [("h1", "h1")]).values()
+        return host.generation
+
+    wait_until(moved, describe="the peer claims")
+    for number in range(STOPS):
+        time.sleep(random.uniform(0, 0.02))
+        os.kill(busy_peer, signal.SIGSTOP)
+        began = time.monotonic()
+        assert one.hosts(f"req-{number}", 1, a_name(), ignore_hosts=["h2", "h3"]) == ["h1"]
+        waits += time.monotonic() - began > LOCK_SECONDS
+        os.kill(busy_peer, signal.SIGCONT)
+    assert waits <= STOPS // 10, "a busy machine may be slow once or twice"
+    fleet.check()

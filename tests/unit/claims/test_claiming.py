@@ -1,0 +1,117 @@
+"""Claims are written as a whole or not at all; where the server can, in one round trip."""
+
+import functools
+
+import pytest
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+
+from scheduler.db import claims as claim_rows
+from scheduler.db import rows, tables
+from scheduler.db.database import is_atomic
+from scheduler.db.sessions import WriteSession
+from tests.unit.claims.fleets import a_name
+
+#: What a text that is put together carelessly would stumble over.
+ODD = 'it\'s 100 % \\ "ü"\n{names} %s :name ; -- '
+
+
+@pytest.fixture
+def session(database):
+    made = WriteSession(database)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def hosts(database):
+    """Ids of hosts that are at generation 5."""
+    database.write_retrying(lambda conn: claim_rows.add(conn, [("h1", "n1"), ("h2", "")]))
+    with database.write() as conn:
+        conn.execute(tables.claim_hosts.update().values(generation=5))
+        return {row.host: row.id for row in claim_rows.hosts(conn)}
+
+
+def a_claim(consumer, host="h1", request_id="req-1"):
+    values = claim_rows.refusal(consumer, request_id, ODD, rows.utcnow())
+    del values["closed_at"]
+    return {**values, "host": host, "node": host, "source_host": ODD, "generation": 6}
+
+
+def found(database):
+    """Generations by host, and all claims by consumer."""
+    with database.read() as conn:
+        generations = {row.host: row.generation for row in claim_rows.hosts(conn)}
+        all_rows = conn.execute(sa.select(tables.claims)).all()
+    return generations, {row.consumer_uuid: row for row in all_rows}
+
+
+def claim(session, *arguments):
+    return session.run(lambda conn: claim_rows.claim(conn, *arguments))
+
+
+def test_all_is_written_as_it_was_given(database, session, hosts):
+    several = [a_claim(a_name()), a_claim(a_name(), "h2"), a_claim(a_name(), "h2")]
+    steps = {hosts["h1"]: (5, 6), hosts["h2"]: (5, 7)}
+    returned = claim(session, steps, several)
+    generations, written = found(database)
+    assert generations == {"h1": 6, "h2": 7}
+    for values in several:
+        row = written[values["consumer_uuid"]]
+        assert {name: getattr(row, name) for name in values} == values
+        assert row.closed_at is None
+    by_id = {row.id: row for row in written.values()}
+    assert len(returned) == len(several)
+    for row in returned:
+        assert all(getattr(by_id[row.id], name) == row._mapping[name] for name in row._mapping)
+
+
+@pytest.mark.parametrize("case", ["moved", "gone", "claimed"])
+def test_nothing_is_written_if_anything_has_changed(database, session, hosts, case):
+    name = a_name()
+    claim(session, {hosts["h1"]: (5, 6)}, [a_claim(name)])
+    before = found(database)
+    steps = {
+        "moved": {hosts["h1"]: (5, 8), hosts["h2"]: (5, 8)},
+        "gone": {hosts["h2"]: (5, 8), hosts["h2"] + 1000: (5, 8)},
+        "claimed": {hosts["h2"]: (5, 8)},
+    }[case]
+    several = [a_claim(a_name(), "h2"), a_claim(name if case == "claimed" else a_name())]
+    expected = db_exception.DBDuplicateEntry if case == "claimed" else claim_rows.Moved
+    with pytest.raises(expected):
+        claim(session, steps, several)
+    assert found(database) == before
+    steps = {hosts["h1"]: (6, 7), hosts["h2"]: (5, 6)}
+    claim(session, steps, [a_claim(a_name())])
+    assert found(database)[0] == {"h1": 7, "h2": 6}
+
+
+def test_the_claim_of_an_earlier_request_makes_way(database, session, hosts):
+    """Also where the same two requests took turns before."""
+    name = a_name()
+    for number, request_id in enumerate(("req-1", "req-2", "req-1", "req-2"), 5):
+        with database.read() as conn:
+            replaced = claim_rows.of_consumers(conn, [name]).values()
+        values = a_claim(name, request_id=request_id)
+        step = {hosts["h1"]: (number, number + 1)}
+        claim(session, step, [values], replaced)
+        with database.read() as conn:
+            for each in ("req-1", request_id):
+                answers = claim_rows.answered(conn, [name], each)
+                assert {row.request_id for row in answers.values()} == {each}
+            assert [row.request_id for row in claim_rows.list_all(conn)] == [request_id]
+
+
+def test_a_claim_is_one_round_trip_where_the_server_can(database, session, hosts):
+    session.run(lambda conn: None)
+    asked = []
+
+    def note(event, *_details):
+        asked.append(event)
+
+    for event in ("before_cursor_execute", "commit", "rollback"):
+        sa.event.listen(database.engine, event, functools.partial(note, event))
+    for number in range(5, 8):
+        step = {hosts["h1"]: (number, number + 1)}
+        claim(session, step, [a_claim(a_name())])
+    assert (len(asked) == 3) is is_atomic(database.engine.dialect)
