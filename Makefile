@@ -75,6 +75,12 @@ fuzz: $(VENV)/ready-fuzz servers  ## Try out a million inputs that go wrong; pri
 test-nova: $(VENV)/ready-test servers  ## Run the tests with a real Nova, which is installed first
 	@$(RUN)/python -m tests.nightly nova $(NIGHTLY_ARGS)
 
+.PHONY: test-shadow
+test-shadow: SHADOW_REQUESTS ?= 1000
+test-shadow: $(VENV)/ready-test servers  ## Compare a shadow with Nova's scheduler on SHADOW_REQUESTS requests
+	@SHADOW_REQUESTS=$(SHADOW_REQUESTS) PYTHONHASHSEED=0 $(RUN)/python -m pytest -q -m nova \
+		-o log_cli=true -o log_cli_level=INFO tests/nova/test_shadow.py
+
 # MODULES: some of those in tests/nova_functional/modules.txt.  Goes on where it was stopped.
 .PHONY: test-nova-functional
 test-nova-functional: $(VENV)/ready-test  ## Run Nova's functional tests with its scheduler and with ours

@@ -42,7 +42,9 @@ def all_programs() -> list[CommandLine]:
     conductor = command.command_option(conductor_daemon.PROG, conductor_daemon.WORDS)
     serve = argparse.ArgumentParser(description="Be the conductor, until told to stop.")
     return [
-        CommandLine("nova-scheduler", daemon.DESCRIPTION, _options("nova-scheduler")),
+        CommandLine(
+            "nova-scheduler", daemon.DESCRIPTION, _options("nova-scheduler", daemon.CLI_OPTIONS)
+        ),
         CommandLine(
             manage_app.PROG,
             "See how schedulers and hosts are, and change what an operator may change.",

@@ -45,6 +45,7 @@ COMMANDS: dict[str, type[command.Base] | str] = {
     "state show": "scheduler.cli.state:Show",
     "state refresh": "scheduler.cli.state:refresh",
     "what-if": "scheduler.cli.what_if:WhatIf",
+    "shadow report": "scheduler.cli.shadow:Report",
 }
 
 GROUPS = {
@@ -60,6 +61,7 @@ GROUPS = {
     "claims": "see what schedulers have promised, close it, compare it with what there is",
     "what-if": "decide a request twice, as things are and with changes, and keep nothing",
     "state": "see what the running schedulers know, and let them read it anew",
+    "shadow": "compare a scheduler that runs beside another one with it",
     "explain": "why a server went where it went, or nowhere",
     "evaluate": "decide recorded cases again, and compare",
 }

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import importlib
 import os
 import random
 from collections.abc import Sequence
@@ -55,6 +56,13 @@ LOG = logging.getLogger(__name__)
 
 BINARY: Final = "nova-scheduler"
 DESCRIPTION = "Answers select_destinations on the message bus: which host gets each new server."
+CLI_OPTIONS: Final = (
+    cfg.BoolOpt(
+        "shadow",
+        default=False,
+        help="Decide copies of another scheduler's requests, and compare; answer nobody.",
+    ),
+)
 BESIDE_SECONDS: Final = 0.5
 PERIODIC_JITTER: Final = 0.05
 """Keeps daemons that were started together from reading the database in step."""
@@ -276,20 +284,26 @@ class Service(Worker):
 def main(argv: Sequence[str]) -> int:
     """Run the scheduler until it is told to stop; returns the status to exit with."""
     set_defaults()
-    conf = startup.parse(argv, BINARY, description=DESCRIPTION)
+    conf = startup.parse(argv, BINARY, description=DESCRIPTION, cli_opts=CLI_OPTIONS)
     filter_scheduler.log_default_chain(conf)
     LOG.info("Requests run side by side by means of %s", concurrency.current())
     if conf.scheduler.nova_compat_imports:
         nova_compat.install(conf)
+    kind = Service
     try:
+        if conf.shadow:
+            shadow = importlib.import_module("scheduler.daemon.shadow")
+            shadow.configure(conf)
+            kind = shadow.ShadowService
         preflight.check(conf, build_manager)
         monitoring = Monitoring.from_conf(conf, BINARY)
     except errors.NovaException as error:
         return preflight.refuse(conf, BINARY, error)
     table = WorkerTable(number_of_workers(conf))
     monitoring.reports.pass_on(table)
-    service = Service(conf, Readiness(), table, monitoring)
-    service.reload_from(startup.Source(argv, BINARY))
+    service = kind(conf, Readiness(), table, monitoring)
+    if not conf.shadow:
+        service.reload_from(startup.Source(argv, BINARY, cli_opts=CLI_OPTIONS))
     try:
         return launch(conf, service)
     finally:

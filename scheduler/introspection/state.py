@@ -71,6 +71,14 @@ def explain(subject: Subject, name: str, on_host: str | None = None) -> list[dic
     return answer(subject.manager, name, on_host)
 
 
+def shadow_report(subject: Subject) -> dict[str, Any]:
+    """Requests by how this worker, a shadow, agrees with what became of them."""
+    report = getattr(subject.manager.driver, "shadow_report", None)
+    if report is None:
+        raise errors.InvalidRequest(field="--shadow", reason="this worker is not a shadow")
+    return dict(report())
+
+
 def require_texts(field: str, value: Any) -> None:
     """*value* has to be a list of texts."""
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):

@@ -80,6 +80,10 @@ PLACEMENT_AGE = _highest(
     "placement_learned_age_seconds", "Seconds since a worker looked at Placement's providers."
 )
 
+SHADOW_REQUESTS = _counter(
+    "shadow_requests_total", "Requests that a shadow compared, by the result.", "result"
+)
+
 # --- the state that is decided on --------------------------------------------------------
 
 STATE_AGE = _highest("state_age_seconds", "Seconds since the state of the hosts was read last.")

@@ -56,6 +56,9 @@ def read_notifications(samples: Samples, sending: Outbox) -> None:
 def read_manager(samples: Samples, manager: Any) -> None:
     """All that manager and host manager know; an operator's own host manager may lack any of it."""
     samples.set(catalogue.REPEATED, manager.replies.repeated)
+    if (shadow_report := getattr(manager.driver, "shadow_report", None)) is not None:
+        for result, count in shadow_report()["results"].items():
+            samples.set(catalogue.SHADOW_REQUESTS, count, result)
     hosts = manager.driver.host_manager
     learned_at = getattr(getattr(manager.driver, "claims", None), "learned_at", None)
     if learned_at is not None:

@@ -19,6 +19,9 @@ INTROSPECTION: Final = "introspection"
 """The namespace of what workers are asked by (docs/rpc.md, introspection)."""
 INTROSPECTION_VERSION: Final = "1.0"
 
+SHADOW: Final = "-shadow"
+"""End of the name of a shadow, after that of its host."""
+
 RELEASE_CAPS: Final = {
     "grizzly": "2.6",
     "havana": "2.9",

@@ -105,6 +105,10 @@ SERVED: Final[weakref.WeakValueDictionary[str, Deliveries]] = weakref.WeakValueD
 """The servers of this process, by the name of the queue that only they have."""
 TEMPORARY: Final[set[str]] = set()
 """Prefixes of the queues that are to end with their last consumer."""
+COPIED: Final[dict[str, str]] = {}
+"""By the name of a queue the topic whose requests it gets copies of; see TEMPORARY, too."""
+MOST_COPIES: Final = 1000
+"""So many wait; the oldest make room."""
 
 
 class Channel(pyamqp.Channel):
@@ -118,8 +122,16 @@ class Channel(pyamqp.Channel):
             self.deliveries = SERVED[queue]
             self.deliveries.channel, self.deliveries.client = self, self.connection.client
         if queue.startswith(tuple(TEMPORARY)):
-            options = {**options, "auto_delete": True, "arguments": {"x-expires": EXPIRY_MS}}
+            limit = {"x-max-length": MOST_COPIES} if queue in COPIED else {}
+            expiry = {"x-expires": EXPIRY_MS, **limit}
+            options = {**options, "auto_delete": True, "arguments": expiry}
         return super().queue_declare(queue, *arguments, **options)
+
+    def queue_bind(self, queue: str, exchange: str = "", *arguments: Any, **options: Any) -> Any:
+        """Bind *queue*, one of COPIED as the queue of that topic is bound, too."""
+        if queue in COPIED:
+            super().queue_bind(queue, exchange, COPIED[queue])
+        return super().queue_bind(queue, exchange, *arguments, **options)
 
     def basic_consume(self, *arguments: Any, callback: Any = None, **options: Any) -> Any:
         """Subscribe; what comes goes by the server's limits before *callback* gets it."""

@@ -43,9 +43,10 @@ class Server(RPCServer):
         host: str,
         endpoints: Sequence[Any],
         in_flight: InFlightRequests | None = None,
+        deliveries: type[Deliveries] = Deliveries,
     ) -> None:
         self._limits = MessageLimits.from_conf(bus.conf)
-        self._deliveries = Deliveries(self._limits)
+        self._deliveries = deliveries(self._limits)
         dispatcher = Dispatcher(
             list(endpoints),
             RequestContextSerializer(),

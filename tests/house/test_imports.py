@@ -24,7 +24,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"drivers", "rpc"}),
     frozenset({"broker", "notifications"}),
     frozenset({"builds"}),
-    frozenset({"manager", "nova_compat"}),
+    frozenset({"manager", "nova_compat", "shadow"}),
     frozenset({"evaluation", "introspection", "metrics", "status_page"}),
     frozenset({"daemon"}),
     frozenset({"cli"}),

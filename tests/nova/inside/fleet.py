@@ -208,6 +208,7 @@ def add_instance(
     flavor: Mapping[str, Any] | None = None,
     group: str | None = None,
     vm_state: str = "active",
+    task_state: str | None = None,
 ) -> None:
     """Put an instance on a host; the host's own numbers are the caller's to change."""
     mapping = contexts.cell_of(host)
@@ -221,6 +222,7 @@ def add_instance(
             node=host,
             compute_id=node_of(targeted, host).id,
             vm_state=vm_state,
+            task_state=task_state,
             image_ref=IMAGE,
             system_metadata={},
             flavor=a_flavor(flavor or {}),
@@ -245,7 +247,7 @@ def start_instance(uuid: str) -> None:
     mapping = objects.InstanceMapping.get_by_instance_uuid(contexts.admin(), uuid)
     with contexts.inside(mapping.cell_mapping) as targeted:
         instance = objects.Instance.get_by_uuid(targeted, uuid)
-        instance.vm_state = "active"
+        instance.vm_state, instance.task_state = "active", None
         instance.save()
 
 

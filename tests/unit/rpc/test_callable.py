@@ -20,7 +20,8 @@ CALLABLE: dict[type, str] = {
     " live_migration",
     dispatcher.IcehouseEndpoint: "run_instance prep_resize select_hosts select_destinations",
     dispatcher.BaseAPI: "ping get_backdoor_port",
-    IntrospectionEndpoint: "worker explain state_summary state_hosts state_refresh what_if",
+    IntrospectionEndpoint: "worker explain state_summary state_hosts state_refresh shadow_report"
+    " what_if",
     ComputeTaskManager: "build_instances schedule_and_build_instances migrate_server"
     " unshelve_instance rebuild_instance",
     BackportAPI: "object_backport_versions",

@@ -1,0 +1,274 @@
+"""What a shadow makes of the outcome of a request."""
+
+import contextlib
+import datetime
+import random
+import subprocess
+import sys
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from oslo_utils import timeutils
+
+from scheduler import errors
+from scheduler.daemon.service import build_manager
+from scheduler.daemon.shadow import DRIVER, configure
+from scheduler.db.database import Database
+from scheduler.db.databases import Databases
+from scheduler.db.tables import compute_nodes, instances
+from scheduler.manager import SchedulerManager
+from scheduler.rpc import transport
+from scheduler.shadow.driver import MOST_WAITING, ShadowScheduler
+from scheduler.shadow.outcomes import Outcomes
+from tests.builders import a_conf
+from tests.waiting import wait_until
+from tests.world import fleet
+
+HOSTS = ("h1", "h2", "h3", "h4")
+STEP_MB = 4096
+TINY_MB = 16
+
+
+def now() -> datetime.datetime:
+    """The time, as columns have it."""
+    return timeutils.utcnow().replace(microsecond=0)
+
+
+@dataclass
+class World:
+    """A shadow of a scheduler; each host has STEP_MB more memory free than the one before."""
+
+    manager: SchedulerManager
+    databases: Databases
+
+    @property
+    def database(self) -> Database:
+        return self.databases.main
+
+    @property
+    def driver(self) -> ShadowScheduler:
+        return self.manager.driver
+
+    def decide(self, count: int = 1, **fields: Any) -> tuple[list[str], list[str]]:
+        """Decide one request; its instances and their hosts, none if it was refused."""
+        names = [str(uuid.uuid4()) for _ in range(count)]
+        with contextlib.suppress(errors.NoValidHost):
+            spec = fleet.a_spec(names[0], num_instances=count, **fields)
+            chosen = self.manager.select_destinations(None, spec_obj=spec, instance_uuids=names)
+            return names, [each["host"] for each in chosen]
+        return names, []
+
+    def free(self, host: str, free_mb: int) -> None:
+        """Let a host report other memory."""
+        update = sa.update(compute_nodes).where(compute_nodes.c.host == host)
+        with self.database.write() as connection:
+            connection.execute(update.values(free_ram_mb=free_mb, updated_at=now()))
+
+    def place(self, names: Sequence[str], hosts: Sequence[str]) -> str | None:
+        """Let the other scheduler give instances to *hosts*, or none; the latest difference."""
+        with self.database.write() as connection:
+            for name, host in zip(names, hosts or [None] * len(names), strict=True):
+                state = "building" if host else "error"
+                values = {"uuid": name, "host": host, "node": host, "vm_state": state, "deleted": 0}
+                values |= {"memory_mb": 1, "created_at": now(), "updated_at": now()}
+                connection.execute(instances.insert().values(**values))
+        wait_until(lambda: self.look()["waiting"] == 0, 10, "outcomes")
+        report = self.driver.shadow_report()
+        (latest, *_others) = [*report["differences"], {"instances": ""}]
+        return latest["result"] if latest["instances"] == ", ".join(names) else None
+
+    def look(self) -> dict[str, Any]:
+        self.driver.look(Outcomes(self.databases, self.driver).read)
+        return self.driver.shadow_report()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with a_world(tmp_path) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def a_world(
+    folder: Path, step_mb: int = STEP_MB, hosts: Sequence[str] = HOSTS, **filter_scheduler: Any
+) -> Iterator[World]:
+    url = f"sqlite:///{folder}/nova.sqlite"
+    fleet.install(url, hosts)
+    conf = a_conf(**{"enabled_filters": ["RamFilter"], **filter_scheduler})
+    conf.set_override("connection", url, group="database")
+    conf.set_override("service_down_time", 3600)
+    conf.set_override("state_fresh_seconds", 0, group="scheduler")
+    conf.set_override("driver", DRIVER, group="scheduler")
+    databases = Databases.from_conf(conf)
+    world = World(build_manager(conf, databases), databases)
+    try:
+        for number, host in enumerate(hosts, 1):
+            world.free(host, 8 * STEP_MB + number * step_mb)
+        world.manager.driver.host_manager.refresh()
+        yield world
+    finally:
+        databases.dispose()
+
+
+def to(*hosts: str) -> Callable[[World, Sequence[str]], Sequence[str]]:
+    """An outcome: so and so, whatever was decided."""
+    return lambda _world, _decided: hosts
+
+
+def to_another(_world: World, decided: Sequence[str]) -> Sequence[str]:
+    return ["h3" if decided == ["h4"] else "h4"]
+
+
+def after_a_report(world: World, _decided: Sequence[str]) -> Sequence[str]:
+    world.free("h4", STEP_MB)
+    return ["h3"]
+
+
+def refused_for_lack(world: World, _decided: Sequence[str]) -> Sequence[str]:
+    for host in HOSTS:
+        world.free(host, -(10**6))
+    return []
+
+
+OUTCOMES: dict[str, tuple[dict[str, Any], Callable[..., Sequence[str]], str | None]] = {
+    "the same host": ({}, to("h4"), None),
+    "equally good": ({"step_mb": 0}, to_another, "tie"),
+    "in the subset": ({"host_subset_size": 2}, to_another, "random_subset"),
+    "outside the subset": ({"host_subset_size": 2}, to("h1"), "other"),
+    "the next best": ({}, to("h3"), "other"),
+    "the best after a report": ({}, after_a_report, "state_moved"),
+    "refused after reports": ({}, refused_for_lack, "state_moved"),
+    "refused there alone": ({}, to(), "other"),
+}
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_a_difference_has_a_reason(name: str, tmp_path: Path) -> None:
+    options, outcome, expected = OUTCOMES[name]
+    with a_world(tmp_path, **options) as world:
+        names, decided = world.decide()
+        assert len(decided) == 1
+        assert world.place(names, outcome(world, decided)) == expected
+        assert sum(world.driver.shadow_report()["results"].values()) == 1
+
+
+def test_the_other_scheduler_may_have_read_before_a_report(world: World) -> None:
+    world.free("h1", 64 * STEP_MB)
+    names, decided = world.decide()
+    assert (decided, world.place(names, ["h4"])) == (["h1"], "state_moved")
+
+
+def test_the_other_scheduler_may_have_read_what_was_reported_for_a_moment(world: World) -> None:
+    names, decided = world.decide()
+    for free_mb in (64 * STEP_MB, STEP_MB):
+        world.free("h1", free_mb)
+        world.look()
+    assert (decided, world.place(names, ["h1"])) == (["h4"], "state_moved")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [(("h4", "h3"), None), (("h4", "h2"), "other"), (("h3", "h4"), "other")],
+)
+def test_the_first_server_that_differs_counts(
+    outcome: Sequence[str], expected: str | None, world: World
+) -> None:
+    names, decided = world.decide(count=2)
+    assert (decided, world.place(names, outcome)) == (["h4", "h3"], expected)
+
+
+def test_servers_before_the_one_that_differs_count(world: World) -> None:
+    names, decided = world.decide(count=2)
+    assert decided == ["h4", "h3"]
+    world.free("h1", 64 * STEP_MB)
+    assert world.place(names, ["h4", "h1"]) == "state_moved"
+
+
+def test_wrong_outcomes_have_no_reason(tmp_path: Path) -> None:
+    """The control: reports come in meanwhile, and the outcome is drawn, not decided."""
+    hosts = [f"h{number}" for number in range(40)]
+    draws, found = random.Random(4), {"passes": Counter[str](), "does not pass": Counter[str]()}
+    with a_world(tmp_path, hosts=hosts) as world:
+        for host in hosts:
+            world.free(host, draws.randrange(8 * STEP_MB, 64 * STEP_MB))
+        for host in hosts[:5]:
+            world.free(host, TINY_MB)
+        for kind in list(found) * 30:
+            names, decided = world.decide()
+            for host in draws.sample(hosts[5:], 2):
+                world.free(host, draws.randrange(8 * STEP_MB, 64 * STEP_MB))
+            wrong = set(hosts[5:] if kind == "passes" else hosts[:5]) - set(decided)
+            result = world.place(names, [draws.choice(sorted(wrong))])
+            found[kind][str(result)] += 1
+    assert found["does not pass"] == {"other": 30}
+    assert found["passes"]["other"] >= 25, found
+
+
+def test_a_request_refused_by_both_agrees(world: World) -> None:
+    flavor = fleet.a_spec("").flavor.copy()
+    flavor.memory_mb = 10**6
+    names, decided = world.decide(flavor=flavor)
+    assert (decided, world.place(names, [])) == ([], None)
+    assert world.driver.shadow_report()["results"]["agreed"] == 1
+
+
+def test_nothing_stays_reserved(world: World) -> None:
+    world.decide()
+    assert not list(world.driver.host_manager.reservations)
+
+
+def test_only_so_many_requests_wait_and_only_so_long(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(MOST_WAITING + 2):
+        world.decide()
+    report = world.look()
+    assert (report["waiting"], report["results"]["outcome_unknown"]) == (MOST_WAITING, 2)
+    monkeypatch.setattr("scheduler.shadow.driver.OUTCOME_SECONDS", 0.0)
+    world.look()
+    assert world.driver.shadow_report()["results"]["outcome_unknown"] == MOST_WAITING + 2
+
+
+def test_servers_without_a_name_have_no_outcome(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduler.shadow.driver.OUTCOME_SECONDS", 0.0)
+    spec = fleet.a_spec(str(uuid.uuid4()), num_instances=2)
+    world.manager.select_destinations(None, spec_obj=spec)
+    world.look()
+    assert world.driver.shadow_report()["results"]["outcome_unknown"] == 1
+
+
+def test_nothing_of_it_is_loaded_without_the_option() -> None:
+    program = (
+        "import sys, scheduler.cmd.scheduler, scheduler.daemon.service;"
+        "sys.exit(any('shadow' in name for name in sys.modules))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_shadow_needs_the_bus_and_the_filter_driver() -> None:
+    conf = a_conf()
+    with pytest.raises(errors.ConfigurationError, match="--shadow needs the message bus"):
+        configure(conf)
+    conf.set_override("transport_url", "rabbit://somewhere")
+    conf.set_override("driver", "chance_scheduler", group="scheduler")
+    with pytest.raises(errors.ConfigurationError, match="no other driver"):
+        configure(conf)
+
+
+def test_a_shadow_writes_nothing_and_has_a_name_of_its_own() -> None:
+    conf = a_conf()
+    conf.set_override("host", "here")
+    assert transport.is_in_process(conf)
+    conf.set_override("transport_url", "rabbit://somewhere")
+    conf.set_override("claims", "database", group="scheduler")
+    configure(conf)
+    assert (conf.host, conf.database.read_only) == ("here-shadow", True)
+    assert (conf.scheduler.claims, conf.scheduler.workers) == ("none", 1)
