@@ -107,14 +107,16 @@ class SharedReservations(Reservations):
         return self._claims[reservation]
 
     def in_doubt(self) -> list[Reservation]:
-        """Reservations that perhaps take nothing: not written yet, or counted by the report, too.
+        """Reservations that perhaps took nothing when the state was read.
 
-        The instance of the latter is on the host, and its row does not say yet that it is counted.
+        Not written yet, or written since; or counted by the report, too: the instance is on the
+        host, and its row does not say yet that it is counted.
         """
         return [
             each
             for each, claim in self._claims.items()
             if claim.since is None
+            or claim.since > self._judged
             or each.instance is not None
             and each.instance.host == each.key[0]
         ]

@@ -51,6 +51,29 @@ def test_who_waits_for_a_decision_that_is_lost_gets_its_place(fleet, worker, las
     assert one.hosts("req-2", 3 * GB, a_name()) == [last_host]
 
 
+def test_who_sees_places_taken_but_not_yet_those_freed_looks_again(fleet, worker, monkeypatch):
+    one, tenants = worker(), {host: a_name() for host in fleet.hosts}
+    for host, name in tenants.items():
+        fleet.wait_for_host(name, fleet.ram_mb)
+        fleet.arrive(name, host)
+    refresh, leaving, taken = one.manager.refresh, list(tenants), []
+    fleet.delete(tenants[leaving[0]], leaving.pop(0))
+
+    def read_before_others_come_and_leave(*arguments):
+        refresh(*arguments)
+        if leaving:
+            with monkeypatch.context() as undisturbed:
+                undisturbed.setattr(one.manager, "refresh", refresh)
+                taken.extend(one.hosts(f"req-other-{len(leaving)}", 3 * GB, a_name()))
+            fleet.delete(tenants[leaving[0]], leaving.pop(0))
+
+    one.driver.pause = lambda _seconds: None
+    monkeypatch.setattr(one.manager, "refresh", read_before_others_come_and_leave)
+    *before, last = fleet.hosts
+    assert one.hosts("req-1", 3 * GB, a_name()) == [last]
+    assert taken == before
+
+
 def test_a_request_that_took_the_last_host_itself_is_answered(worker, monkeypatch):
     one, two, name = worker(), worker(), a_name()
     given = []
