@@ -61,9 +61,10 @@ METRICS_ENDPOINT_OPTIONS: list[cfg.Opt] = [
     cfg.ListOpt(
         "allowed_hosts",
         default=[],
-        help="Host names that requests may carry besides addresses, `localhost`, `host` and the "
-        "name of this machine: those in the URLs of Prometheus or of a proxy, for instance "
-        "`sched1.example.org`. Any other is refused (403), against DNS rebinding. `*`: any name.",
+        help="Names and addresses that may be asked, besides `localhost`, `host` and the name of "
+        "this machine: those in the URLs of Prometheus or of a proxy, for instance "
+        "`sched1.example.org`. Any other name is refused (403), against DNS rebinding. Any address "
+        "may be asked unless some are listed here. `*`: any name.",
     ),
     cfg.FloatOpt(
         "stuck_seconds",

@@ -94,7 +94,7 @@ class Monitoring:
         listening = server.bind(wanted.host, wanted.port, OPTION)
         host, port = listening.getsockname()[:2]
         LOG.info("Metrics and health are served at http://%s/", server.at(host, port))
-        return cls(listening, reports, KnownNames([wanted.host, *wanted.allowed_hosts]))
+        return cls(listening, reports, KnownNames(wanted.allowed_hosts, wanted.host))
 
     @property
     def is_enabled(self) -> bool:

@@ -15,7 +15,7 @@ import json
 import re
 import socket
 import urllib.parse
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -34,9 +34,16 @@ ACCEPT_SECONDS: Final = 0.5
 """Longest time until a server notices that it is to stop."""
 IDLE_SECONDS: Final = 10.0
 """A client that sends or takes nothing for so long is left."""
-MOST_CONNECTIONS: Final = 64
-"""Served at once by one worker; more wait in the socket's queue."""
-BACKLOG: Final = 128
+MOST_SLOW: Final = 64
+"""Connections of one worker that wait for their clients; one more ends the slowest one."""
+MOST_AT_ONCE: Final = 2
+"""Requests for one path that are worked on at once."""
+MOST_WAITING: Final = 8
+"""Requests that wait for those; any more get 503."""
+WAIT_SECONDS: Final = 5.0
+MOST_CONNECTIONS: Final = 256
+"""More than the limits above add up to; others wait in the socket's queue."""
+BACKLOG: Final = 1024
 
 OPTION: Final = "[metrics_endpoint] allowed_hosts"
 ANY: Final = "*"
@@ -82,15 +89,40 @@ class Response:
 Handler = Callable[[Request], Response]
 
 
+class _Lane:
+    """Answers the requests for one path, a few at a time: no path keeps another one waiting."""
+
+    def __init__(self, handler: Handler) -> None:
+        threading = native("threading")
+        self._handler = handler
+        self._places = threading.BoundedSemaphore(MOST_AT_ONCE + MOST_WAITING)
+        self._turns = threading.BoundedSemaphore(MOST_AT_ONCE)
+
+    def answer(self, request: Request) -> Response:
+        """The handler's answer; TimeoutError when too many others ask for the path."""
+        if not self._places.acquire(blocking=False):
+            raise TimeoutError("too many requests")
+        try:
+            if not self._turns.acquire(timeout=WAIT_SECONDS):
+                raise TimeoutError("others take too long")
+            try:
+                return self._handler(request)
+            finally:
+                self._turns.release()
+        finally:
+            self._places.release()
+
+
 class Routes:
     """Paths and what answers them."""
 
     def __init__(self) -> None:
-        self._handlers: dict[str, Handler] = {"/": self._index}
+        self._lanes: dict[str, _Lane] = {}
+        self.add("/", self._index)
 
     def add(self, path: str, handler: Handler) -> None:
         """Let *handler* answer *path*, and below one with a final ``/``; the longest counts."""
-        self._handlers[path] = handler
+        self._lanes[path] = _Lane(handler)
 
     def answer(self, method: str, target: str, headers: Mapping[str, str]) -> Response:
         """The answer to one request; never raises."""
@@ -105,7 +137,7 @@ class Routes:
         query = dict(urllib.parse.parse_qsl(split.query, keep_blank_values=True))
         asked = Request(path, path[len(place) :], query, headers)
         try:
-            return self._handlers[place](asked)
+            return self._lanes[place].answer(asked)
         except TimeoutError as error:
             LOG.debug("%s: %s", place, error)
             return Response.of_text("busy", http.HTTPStatus.SERVICE_UNAVAILABLE)
@@ -114,14 +146,14 @@ class Routes:
             return Response.of_text("internal error", http.HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _place(self, path: str) -> str | None:
-        if path in self._handlers:
+        if path in self._lanes:
             return path
-        above = [each for each in self._handlers if each != "/" and each.endswith("/")]
+        above = [each for each in self._lanes if each != "/" and each.endswith("/")]
         return max((each for each in above if path.startswith(each)), key=len, default=None)
 
     def _index(self, request: Request) -> Response:
         del request
-        return Response.of_text("\n".join(sorted(self._handlers)))
+        return Response.of_text("\n".join(sorted(self._lanes)))
 
 
 def bind(host: str, port: int, option: str) -> socket.socket:
@@ -150,13 +182,16 @@ def at(host: str, port: int) -> str:
 class KnownNames:
     """By which names a daemon may be asked: addresses, ``localhost``, this machine's name, *more*.
 
-    With ``*`` among them any name.  A page of somebody else can have its own name resolve to this
-    machine's address, and then read in the visitor's browser what is served here (DNS rebinding).
-    The browser says which name it asked for, and an address cannot be rebound.
+    With ``*`` among them any name.  With addresses among *more* only those, that of *host* and the
+    loopback ones.  A page of somebody else can have its own name resolve to this machine's address,
+    and then read in the visitor's browser what is served here (DNS rebinding).  The browser says
+    which name it asked for, and an address cannot be rebound.
     """
 
-    def __init__(self, more: Iterable[str] = ()) -> None:
-        self._names = {_plain(each) for each in ("localhost", socket.gethostname(), *more)}
+    def __init__(self, more: Iterable[str] = (), host: str = "localhost") -> None:
+        more = [_plain(each) for each in more]
+        self._names = {*more, *map(_plain, ("localhost", socket.gethostname(), host))}
+        self._has_addresses = any(map(_address, more))
 
     def knows(self, header: str | None) -> bool:
         """True when the sender of *header*, ``Host``, may be answered; no browser leaves it out."""
@@ -164,14 +199,21 @@ class KnownNames:
             return True
         found = _NAME_AND_PORT.fullmatch(header.strip())
         name = _plain((found[1] or found[2] or "") if found else "")
-        try:
-            return name in self._names or bool(ipaddress.ip_address(name))
-        except ValueError:
-            return False
+        address = _address(name)
+        if name in self._names or address is None:
+            return name in self._names
+        return not self._has_addresses or address.is_loopback
 
 
 def _plain(name: str) -> str:
     return name.strip().rstrip(".").lower()
+
+
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        return None
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -182,10 +224,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     timeout = IDLE_SECONDS
     routes: Routes
     names: KnownNames | None
+    owner: Server
 
     def answer(self) -> None:
         """Answer the request that was parsed."""
-        response = self._response()
+        with self.owner.at_work(self.connection):
+            response = self._response()
         self.send_response(response.status)
         self.send_header("Content-Type", response.content_type)
         self.send_header("Content-Length", str(len(response.body)))
@@ -224,10 +268,15 @@ class Server:
         self, listening: socket.socket, routes: Routes, name: str, names: KnownNames | None = None
     ) -> None:
         self._listening = listening
-        self._handler = type("Handler", (_Handler,), {"routes": routes, "names": names})
+        self._handler = type(
+            "Handler", (_Handler,), {"routes": routes, "names": names, "owner": self}
+        )
         self._name = name
         threading = native("threading")
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._lock = threading.Lock()
+        #: Connections that wait for their clients, the one that has waited longest first.
+        self._slow: dict[socket.socket, None] = {}
         self._is_stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -240,6 +289,27 @@ class Server:
         """Accept no more; the socket stays open, as it may be others' as well."""
         self._is_stopping.set()
         self._thread.join()
+
+    @contextlib.contextmanager
+    def at_work(self, connection: socket.socket) -> Iterator[None]:
+        """A context in which *connection* does not wait for its client."""
+        with self._lock:
+            self._slow.pop(connection, None)
+        try:
+            yield
+        finally:
+            self._wait_for_client(connection)
+
+    def _wait_for_client(self, connection: socket.socket) -> None:
+        """Note that *connection* waits, and end another one if there are too many of that kind."""
+        with self._lock:
+            self._slow[connection] = None
+            if len(self._slow) <= MOST_SLOW:
+                return
+            slowest = next(iter(self._slow))
+            del self._slow[slowest]
+            with contextlib.suppress(OSError):  # its thread closes it
+                slowest.shutdown(socket.SHUT_RDWR)
 
     def _run(self) -> None:
         threading = native("threading")
@@ -260,10 +330,13 @@ class Server:
     def _serve(self, connection: socket.socket, address: Any) -> None:
         try:
             connection.settimeout(IDLE_SECONDS)
+            self._wait_for_client(connection)
             self._handler(connection, address, self)
         except OSError as error:
             LOG.debug("A client hung up: %s", error)
         finally:
+            with self._lock:
+                self._slow.pop(connection, None)
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_WR)
             connection.close()

@@ -1,6 +1,12 @@
 """What a daemon of two workers shows of itself while it decides, loses its broker and a worker."""
 
+import contextlib
+import resource
 import signal
+import socket
+import statistics
+import time
+import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,6 +143,32 @@ def test_nothing_can_be_changed_or_found_out(observed):
     for path in ("/metrics", "/healthz", "/readyz"):
         _status, text = observed.endpoint.get(path)
         assert observed.transport_url not in text
+
+
+#: What 1,000 clients send who then say, and read, nothing more.
+SLOW = (b"", b"GET /status HTTP/1.0\r\nX-Slow: ", b"GET /metrics HTTP/1.0\r\n\r\n")
+MANY = 1000
+
+
+def test_health_is_told_within_a_second_whatever_others_do_there(observed):
+    _soft, hard = limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4 * MANY), hard))
+    address = urllib.parse.urlsplit(observed.endpoint.url)
+    took = []
+    with contextlib.ExitStack() as ending:
+        ending.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+        for number in range(MANY):
+            client = ending.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+            client.settimeout(60)
+            client.connect((address.hostname, address.port))
+            client.sendall(SLOW[number % len(SLOW)])
+            if number % 100 == 99:
+                began = time.monotonic()
+                assert observed.endpoint.failing("/healthz") == (200, [])
+                took.append(time.monotonic() - began)
+    assert statistics.median(took) < 1  # the machine may be busy now and then
+    assert observed.endpoint.get("/metrics")[0] == 200
 
 
 def test_every_process_reports_on_a_signal(observed, tmp_path):

@@ -44,6 +44,7 @@ UNSHARE = Program("unshare", "util-linux")
 NSENTER = Program("nsenter", "util-linux")
 LOGROTATE = Program("logrotate", "logrotate", ("usr/sbin",))
 OPENSSL = Program("openssl", "openssl")  # makes the certificate of a server
+PROMTOOL = Program("promtool", "prometheus")  # runs the unit tests of the alerts
 CHROMIUM = Program("chromium", "chromium")  # shows the status page
 IP = Program("ip", "iproute2", ("usr/sbin", "sbin"))  # makes networks that can be cut
 # Not a program but what is loaded into one, so that its clock is not the machine's.
@@ -68,6 +69,7 @@ ALL = (
     NSENTER,
     LOGROTATE,
     OPENSSL,
+    PROMTOOL,
     CHROMIUM,
     IP,
     FAKETIME,

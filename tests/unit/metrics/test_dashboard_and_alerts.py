@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,8 @@ from scheduler.engine.record import SELECTED
 from scheduler.metrics.catalogue import BY_NAME, CATALOGUE, Kind
 from scheduler.metrics.readings import host_states
 from tests.builders import NOW, a_fleet
+from tests.servers import programs
+from tests.servers.fixtures import require
 
 ROOT = Path(__file__).parents[3]
 RULES = ROOT / "etc" / "prometheus" / "nova-scheduler.rules.yml"
@@ -120,11 +121,11 @@ def test_form_of_the_rules_and_that_each_has_a_test() -> None:
     assert expected["value"] == len(names)
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 @pytest.mark.parametrize(
     "arguments", [("check", "rules", str(RULES)), ("test", "rules", str(RULE_TESTS))]
 )
 def test_prometheus_agrees(arguments: tuple[str, ...]) -> None:
+    require((programs.PROMTOOL,))
     done = subprocess.run(
         ["promtool", *arguments], capture_output=True, text=True, timeout=60, check=False
     )

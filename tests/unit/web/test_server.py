@@ -1,11 +1,13 @@
 """Which function answers which path, and the HTTP server on a real socket."""
 
+import contextlib
 import http.client
 import json
 import socket
 import threading
+from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import pytest
 
@@ -131,9 +133,8 @@ def test_several_serve_one_socket(listening: socket.socket, routes: Routes) -> N
     several[0].stop()
 
 
-def test_no_more_than_so_many_at_once(listening, routes, monkeypatch):
-    monkeypatch.setattr(server, "MOST_CONNECTIONS", 2)
-    entered, free = threading.Semaphore(0), threading.Event()
+def test_a_path_that_is_asked_too_often_keeps_no_other_waiting(listening, routes):
+    free, entered = threading.Event(), threading.Semaphore(0)
 
     def slow(request: Request) -> Response:
         entered.release()
@@ -143,13 +144,33 @@ def test_no_more_than_so_many_at_once(listening, routes, monkeypatch):
     routes.add("/slow", slow)
     started = Server(listening, routes, "test")
     started.start()
-    with ThreadPoolExecutor() as asking:
-        replies = [asking.submit(ask, listening, "/slow") for _ in range(4)]
+    several = server.MOST_AT_ONCE + server.MOST_WAITING + 3
+    with ThreadPoolExecutor(several) as asking:
+        replies = [asking.submit(ask, listening, "/slow") for _ in range(several)]
+        refused = [
+            each.result().status for _, each in zip(range(3), as_completed(replies), strict=False)
+        ]
         waited = [entered.acquire(timeout=seconds) for seconds in (SECONDS, SECONDS, 0.2)]
-        assert waited == [True, True, False]
+        assert (refused, waited) == ([503, 503, 503], [True, True, False])
+        assert ask(listening, "/hello").status == 200
         free.set()
-        assert [each.result().status for each in replies] == 4 * [200]
+        assert Counter(each.result().status for each in replies) == {200: several - 3, 503: 3}
     started.stop()
+
+
+def test_the_slowest_client_makes_room(served, monkeypatch):
+    monkeypatch.setattr(server, "MOST_SLOW", 2)
+    with contextlib.ExitStack() as several:
+        slow = []
+        for _ in range(4):
+            client = several.enter_context(socket.create_connection(served.getsockname()))
+            client.settimeout(SECONDS)
+            client.sendall(b"GET /hel")
+            slow.append(client)
+            assert ask(served, "/hello").status == 200
+        assert [client.recv(1) for client in slow[:2]] == [b"", b""]
+        slow[3].sendall(b"lo HTTP/1.0\r\n\r\n")
+        assert slow[3].recv(100).startswith(b"HTTP/1.0 200")
 
 
 def test_an_address_that_cannot_be_used(listening: socket.socket) -> None:
@@ -189,6 +210,17 @@ def test_known_names(header: str | None, is_known: bool, monkeypatch: pytest.Mon
     monkeypatch.setattr(socket, "gethostname", lambda: MACHINE)
     assert KnownNames(MORE).knows(header) is is_known
     assert KnownNames(["*"]).knows(header)
+
+
+@pytest.mark.parametrize(
+    ("header", "is_known"),
+    [
+        *((each, True) for each in ("10.0.0.9:9642", "10.0.0.5", "127.0.0.1", "[::1]:80", "proxy")),
+        *((each, False) for each in ("10.0.0.7:9642", "[fe80::1]", "evil.example")),
+    ],
+)
+def test_addresses_that_are_listed_are_the_only_ones(header: str, is_known: bool) -> None:
+    assert KnownNames(["10.0.0.9", "proxy"], "10.0.0.5").knows(header) is is_known
 
 
 @pytest.mark.parametrize(
