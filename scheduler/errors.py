@@ -167,6 +167,12 @@ class DecisionGivenUp(NovaException):
     code = 503
 
 
+class ExtensionFailed(NovaException):
+    """A filter, weigher or driver raised an error, or answered what cannot be used."""
+
+    msg_fmt = "%(name)s failed%(place)s: %(reason)s"
+
+
 class ResourcesNotBooked(NovaException):
     """Base: a host turns out not to have what a guest is to get."""
 

@@ -13,7 +13,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors, objects
-from scheduler.drivers.selections import as_dict
+from scheduler.drivers.selections import as_dict, todays_answer
 from scheduler.engine.record import DecisionRecord
 from scheduler.explain.caller_errors import for_caller
 from scheduler.explain.recorder import Recorder
@@ -188,9 +188,11 @@ class SchedulerManager:
         name = type(getattr(self.driver, "driver", self.driver)).__name__
         try:
             with self.recorder.decision(name, context, spec, instance_uuids) as record:
-                chosen: list[Any] = self.driver.select_destinations(
+                answer = self.driver.select_destinations(
                     context, spec, instance_uuids, return_alternates=alternates
                 )
+                count = len(instance_uuids or ()) or spec.num_instances
+                chosen: list[Any] = todays_answer(self.driver, answer, count)
                 if not record.chosen:  # by a driver that knows of no records
                     record.note_chosen(chosen)
         except Exception as error:

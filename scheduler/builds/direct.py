@@ -13,7 +13,7 @@ from oslo_log import log as logging
 
 from scheduler import errors, objects
 from scheduler.builds.rows import RUN_INSTANCE, SERVICE, InstanceRows
-from scheduler.drivers.selections import as_dict
+from scheduler.drivers.selections import as_dict, todays_answer
 from scheduler.notifications.notifier import Notifier
 from scheduler.rpc.client import ComputeClient
 
@@ -172,10 +172,8 @@ class Chooser:
                 group_policies=[ANTI_AFFINITY],
             )
         spec = objects.RequestSpec.from_primitives(request_spec, properties)
-        chosen = self._driver.select_destinations(self.context, spec, [uuid])
-        if not chosen:
-            raise errors.NoValidHost(reason="")
-        found = as_dict(chosen[0], LIMITS_VERSION)
+        answer = self._driver.select_destinations(self.context, spec, [uuid])
+        found = as_dict(todays_answer(self._driver, answer, 1)[0], LIMITS_VERSION)
         if self.group is not None:
             self._hosts.append(found["host"])
             self._members.append(uuid)

@@ -1,11 +1,11 @@
 """Drivers written for older releases of Nova, offered as today's (scheduling page, 1.1 and 13.1).
 
-Which form ``select_destinations`` has is read from its signature, once, when the driver is loaded.
-The answer may be dicts, HostStates or Selections; it leaves here as lists of Selections.
+The signature of ``select_destinations`` says how it is called, once, when the driver is loaded.
+Its answer is converted by what it is, whatever the form: ``selections.todays_answer``.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,6 @@ import numpy as np
 
 from scheduler import errors, objects
 from scheduler.drivers.filter_scheduler import configured_policy
-from scheduler.drivers.selections import selection_of
-from scheduler.engine.decision import NOT_ENOUGH_HOSTS
 from scheduler.engine.evaluation import Policy, evaluate
 from scheduler.hosts.candidates import Candidates, Scope, narrow
 from scheduler.hosts.host_state import HostState
@@ -32,11 +30,11 @@ def form_of(cls: Any) -> Form | None:
     Raises ConfigurationError when its ``select_destinations`` has none of the known forms.
     """
     method = cls.select_destinations
-    if _takes(method, "self", "context", "spec", "uuids", return_alternates=False):
-        return None
     names = list(inspect.signature(method).parameters)
     if "filter_properties" in names:
         return _havanas
+    if _takes(method, "self", "context", "spec", "uuids", return_alternates=False):
+        return None
     if "instance_uuids" in names and _takes(method, "self", "context", "spec", "uuids", None, None):
         return _pikes
     if _takes(method, "self", "context", "spec"):
@@ -58,8 +56,8 @@ class OlderDriver:
 
     def __init__(self, driver: Any, form: Form, conf: Any) -> None:
         self.driver = driver
+        self.conf = conf
         self._form = form
-        self._zone_if_none = conf.default_availability_zone
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.driver, name)
@@ -74,7 +72,7 @@ class OlderDriver:
         def take() -> None:
             for each in takes:
                 each()
-            self._zone_if_none = conf.default_availability_zone
+            self.conf = conf
 
         return take
 
@@ -85,34 +83,12 @@ class OlderDriver:
         instance_uuids: Sequence[str] | None,
         *_ignored: Any,
         **_also_ignored: Any,
-    ) -> list[list[objects.Selection]]:
-        """Per instance the Selection that the driver's answer stands for; no alternates.
-
-        Raises NoValidHost when the driver found fewer hosts than instances, and
-        ComputeHostNotFound when it names a host that has no compute node.
-        """
+    ) -> Any:
+        """The driver's own answer, in any form; there are no alternates."""
         uuids = list(instance_uuids or ())
         spec = spec_obj.copy()
         spec.num_instances = len(uuids) or spec.num_instances
-        chosen = list(self.driver.select_destinations(*self._form(context, spec, uuids)))
-        if len(chosen) < spec.num_instances:
-            raise errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
-        self.driver.host_manager.refresh()
-        return [self._selections(each) for each in chosen]
-
-    def _selections(self, chosen: Any) -> list[objects.Selection]:
-        if isinstance(chosen, list):
-            return chosen
-        if isinstance(chosen, objects.Selection):
-            return [chosen]
-        if not isinstance(chosen, Mapping):  # a HostState
-            chosen = {name: getattr(chosen, name) for name in ("host", "nodename", "limits")}
-        state = self.driver.host_manager.state_of(chosen["host"], chosen.get("nodename"))
-        limits = chosen.get("limits")
-        selection = selection_of(state, limits or {}, self._zone_if_none)
-        if limits is None:
-            selection.limits = None
-        return [selection]
+        return self.driver.select_destinations(*self._form(context, spec, uuids))
 
 
 def _takes(method: Callable[..., Any], *arguments: Any, **named: Any) -> bool:

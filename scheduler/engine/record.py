@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -227,13 +227,7 @@ class DecisionRecord:
         return now
 
     def note_chosen(self, selections: Sequence[Any]) -> None:
-        """Take the hosts from an answer: per instance Selections, the chosen first, or a dict."""
-        pairs = [_pairs(each) for each in selections]
+        """Take the hosts from an answer: per instance Selections, the chosen first."""
+        pairs = [[(each.service_host, each.nodename) for each in row] for row in selections]
         self.chosen = [first for first, *_others in pairs]
         self.alternates = [others for _first, *others in pairs]
-
-
-def _pairs(chosen: Any) -> list[Pair]:
-    if isinstance(chosen, Mapping):  # the form of a driver of Newton's kind
-        return [(chosen["host"], chosen.get("nodename"))]
-    return [(each.service_host, each.nodename) for each in chosen]

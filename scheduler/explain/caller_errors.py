@@ -32,11 +32,16 @@ def identified(
         *(fault_id, method, request_id, error),
         exc_info=(type(error), error, error.__traceback__),
     )
-    if isinstance(error, errors.NovaException):
-        error.kwargs["fault_id"] = fault_id
-    if isinstance(error, errors.NovaException | ClientException):
+    what = type(error).__name__
+    if isinstance(error, errors.ExtensionFailed):  # whose own words are for operators only
+        cause = error.__cause__
+        what = "{name} failed{place}".format_map(error.kwargs)
+        what += "" if cause is None else f": {type(cause).__name__}"
+    elif isinstance(error, errors.NovaException | ClientException):
+        if isinstance(error, errors.NovaException):
+            error.kwargs["fault_id"] = fault_id
         return error
-    text = f"Internal fault {fault_id} ({type(error).__name__}); the scheduler's log has more"
+    text = f"Internal fault {fault_id} ({what}); the scheduler's log has more"
     fault = errors.NovaException(text, fault_id=fault_id)
     fault.__cause__ = error
     return fault

@@ -185,16 +185,12 @@ def test_dict_form_keeps_numa_limits_an_object(arguments: dict[str, Any], versio
     assert ("network_metadata" in envelope["nova_object.data"]) is (version != "1.0")
 
 
-@pytest.mark.parametrize("return_objects", [False, True])
-@pytest.mark.parametrize("answer", [[{"host": "a", "nodename": None, "limits": None}], None])
-def test_the_drivers_answer_passes(answer: Any, return_objects: bool) -> None:
-    """Objects if they are wanted, and dicts as a driver of Newton's kind gives them."""
+def test_the_drivers_answer_passes() -> None:
     driver = RecordingDriver()
-    driver.answer = answer or driver.answer
     reply = a_manager(driver).select_destinations(
-        CONTEXT, spec_obj=a_request(), return_objects=return_objects
+        CONTEXT, spec_obj=a_request(), return_objects=True
     )
-    assert (reply == driver.answer) is (return_objects or answer is not None)
+    assert reply == driver.answer
 
 
 NO_INSTANCES = objects.InstanceList(objects=[])
@@ -256,10 +252,10 @@ BOTH_EVENTS = [("start", OWN_UUID, 0), ("end", OTHER_UUID, 1)]
 @pytest.mark.parametrize(
     ("answer", "enabled", "tells", "events"),
     [
-        pytest.param([[a_selection()]], True, True, BOTH_EVENTS, id="success"),
+        pytest.param([[a_selection()]] * 2, True, True, BOTH_EVENTS, id="success"),
         pytest.param(errors.NoValidHost(reason=""), True, True, BOTH_EVENTS[:1], id="no hosts"),
-        pytest.param([[a_selection()]], False, True, [], id="switched off"),
-        pytest.param([[a_selection()]], True, False, [], id="another kind of driver"),
+        pytest.param([[a_selection()]] * 2, False, True, [], id="switched off"),
+        pytest.param([[a_selection()]] * 2, True, False, [], id="another kind of driver"),
     ],
 )
 def test_what_is_told_and_when(answer: Any, enabled: bool, tells: bool, events: list[Any]) -> None:

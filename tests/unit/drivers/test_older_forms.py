@@ -11,6 +11,8 @@ from scheduler.drivers.filter_scheduler import configured_policy
 from scheduler.drivers.older_forms import OlderHostManager
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.host_state import HostState
+from scheduler.manager import SchedulerManager
+from scheduler.rpc.context import RequestContext
 from tests.builders import NOW, OWN_UUID, a_conf, a_fleet, a_request
 
 OTHER_UUID = "00000000-0000-4000-a000-000000000002"
@@ -42,8 +44,13 @@ class Fleet:
 
 
 class Todays(Scheduler):
-    def select_destinations(self, context: Any, spec_obj: Any, uuids: Any, **rest: Any) -> Any:  # type: ignore[override]
-        return [[objects.Selection(service_host="h1")]]
+    """Takes whatever comes, as does one that is to run under several releases."""
+
+    answer: Any = [[objects.Selection(service_host="h1")]]
+
+    def select_destinations(self, context: Any, spec_obj: Any, *args: Any, **kwargs: Any) -> Any:
+        self.asked = context, args, kwargs
+        return self.answer
 
 
 class Pikes(Scheduler):
@@ -56,6 +63,14 @@ class Pikes(Scheduler):
         state = self.host_manager.state_of("h2")
         state.limits = dict(LIMITS)
         return [state for _ in instance_uuids]
+
+
+class Several(Scheduler):
+    """The dicts of Newton for any caller; a parameter more does not make the form another."""
+
+    def select_destinations(self, context, spec_obj, *args, **kwargs):
+        chosen = {"host": "h2", "nodename": "n2", "limits": dict(LIMITS)}
+        return (chosen for _ in args[0])
 
 
 class Newtons(Scheduler):
@@ -106,19 +121,59 @@ def load(cls: type) -> Any:
     return loading.load(conf, Fleet(known, known))
 
 
-CONTEXT = object()
+CONTEXT = RequestContext("u", "p", overwrite=False)
+
+
+def ask(driver: Any, *uuids: str, **arguments: Any) -> list[list[objects.Selection]]:
+    """What the conductor gets for servers of these *uuids*."""
+    given = {"spec_obj": a_request(), "return_objects": True, **arguments}
+    manager = SchedulerManager(driver.conf, driver)
+    return manager.select_destinations(CONTEXT, instance_uuids=list(uuids), **given)
 
 
 def hosts_of(answer: list[list[objects.Selection]]) -> list[tuple[str, str | None]]:
     return [(first.service_host, first.nodename) for first, *_others in answer]
 
 
-@pytest.mark.parametrize("cls", [Newtons, Pikes, Havanas])
-def test_older_drivers_answer_with_selections(cls: type) -> None:
+@pytest.mark.parametrize("cls", [Several, Newtons, Pikes, Havanas])
+def test_drivers_of_any_release_answer_with_selections(cls: type) -> None:
     driver = load(cls)
-    answer = driver.select_destinations(CONTEXT, a_request(), [OWN_UUID, OTHER_UUID])
+    answer = ask(driver, OWN_UUID, OTHER_UUID)
     assert hosts_of(answer) == [("h2", "n2"), ("h2", "n2")]
     assert driver.host_manager.refreshed == 1
+
+
+HOST = {"host": "h1", "nodename": "n1", "limits": {}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "chosen"),
+    [
+        pytest.param([HOST], [("h1", "n1")], id="dict"),
+        pytest.param([{"host": "h2"}], [("h2", "n2")], id="name of a host only"),
+        pytest.param(({"host": "h1"},), [("h1", "n1")], id="tuple"),
+        pytest.param([[HOST, {"host": "h2"}]], [("h1", "n1")], id="dicts with alternates"),
+        pytest.param([objects.Selection(service_host="h9")], [("h9", None)], id="Selection"),
+    ],
+)
+def test_what_comes_back_is_converted_by_what_it_is(answer: Any, chosen: Any) -> None:
+    driver = load(Todays)
+    driver.answer = answer
+    assert hosts_of(ask(driver, OWN_UUID)) == chosen
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, "h1", {"host": "h1"}, ["h1"], [None], [[]], [{"nodename": "n1"}], [["h1"]], 7],
+    ids=repr,
+)
+def test_an_answer_without_hosts_names_the_driver(answer: Any) -> None:
+    driver = load(Todays)
+    driver.answer = answer
+    with pytest.raises(errors.NovaException, match=r"Internal fault .* \(Todays failed\)"):
+        ask(driver, OWN_UUID)
+    [record] = driver.recorder.records
+    assert record.failure.startswith("Todays failed: it answered ")
 
 
 def test_requests_as_each_release_saw_them() -> None:
@@ -142,7 +197,7 @@ def test_requests_as_each_release_saw_them() -> None:
 
 @pytest.mark.parametrize("cls", [Newtons, Pikes, Havanas])
 def test_limits_keep_their_fractions_and_none_stay_none(cls: type) -> None:
-    [[selection]] = load(cls).select_destinations(CONTEXT, a_request(), [OWN_UUID])
+    [[selection]] = ask(load(cls), OWN_UUID)
     if cls is Havanas:
         assert selection.limits is None
     else:
@@ -150,14 +205,18 @@ def test_limits_keep_their_fractions_and_none_stay_none(cls: type) -> None:
 
 
 def test_selections_pass_and_fewer_hosts_than_instances_do_not() -> None:
-    asked = (CONTEXT, a_request(), [OWN_UUID, OTHER_UUID])
-    assert hosts_of(load(Elsewhere).select_destinations(*asked)) == [("h9", None), ("h8", None)]
-    with pytest.raises(errors.NoValidHost, match="There are not enough hosts available"):
-        load(Short).select_destinations(*asked)
+    asked = (OWN_UUID, OTHER_UUID)
+    assert hosts_of(ask(load(Elsewhere), *asked)) == [("h9", None), ("h8", None)]
+    for cls in (Short, Todays):
+        with pytest.raises(errors.NoValidHost, match="There are not enough hosts available"):
+            ask(load(cls), *asked)
 
 
 def test_todays_form_is_taken_as_it_is_and_one_that_nobody_knows_is_refused() -> None:
-    assert type(load(Todays)) is Todays
+    driver = load(Todays)
+    assert type(driver) is Todays
+    ask(driver, OWN_UUID, return_alternates=True)
+    assert driver.asked == (CONTEXT, ([OWN_UUID],), {"return_alternates": True})
     with pytest.raises(errors.ConfigurationError, match=r"\[scheduler\] driver: Unheard\.select"):
         load(Unheard)
 
