@@ -4,6 +4,9 @@ import functools
 import importlib
 import importlib.metadata
 import inspect
+import os
+import pathlib
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -54,6 +57,38 @@ def entry_point_class(namespace: str, name: str, base: type, option: str) -> Any
         return found
     reason = f"Not a class of the correct type for {option}"
     raise errors.ClassNotFound(class_name=name, exception=reason)
+
+
+def add_directory(directory: str) -> None:
+    """Let modules be imported from *directory*, after all other places."""
+    if os.path.isdir(directory) and directory not in sys.path:
+        sys.path.append(directory)
+
+
+def site_class(directory: str, name: str, base: type, option: str) -> Any:
+    """The class *name*, derived from *base*, of a file in *directory*; None without one.
+
+    Raises ConfigurationError, naming *option* and the file, if a file that may have it cannot be
+    imported.
+    """
+    add_directory(directory)
+    importlib.invalidate_caches()
+    failure = None
+    for path in sorted(pathlib.Path(directory).glob("*.py")):
+        try:
+            module = importlib.import_module(path.stem)
+            if not path.samefile(getattr(module, "__file__", None) or os.devnull):
+                raise ImportError("another module has this name; rename the file")
+        except Exception as error:  # noqa: BLE001 - a site's own code may raise anything
+            failure = failure or (f"{path}: {type(error).__name__}: {error}", error)
+            continue
+        found = getattr(module, name, None)
+        if inspect.isclass(found) and issubclass(found, base):
+            return found
+    if failure is not None:
+        reason = f"{name!r} may be in a file that cannot be imported: {failure[0]}"
+        raise errors.ConfigurationError(option=option, reason=reason) from failure[1]
+    return None
 
 
 def classes_at(path: str, base: type, known: Mapping[str, Any], option: str) -> Iterable[type]:

@@ -85,10 +85,10 @@ def _config_command(argv: Sequence[str]) -> int | None:
 
 def main(argv: Sequence[str], conf: cfg.ConfigOpts | None = None) -> int:
     """Run the command in *argv*; for the message bus *conf* must be the process-wide options."""
+    filled = cfg.ConfigOpts() if conf is None else conf
     begin = _config_command(argv)
     if begin is not None:  # it must work on what could not be parsed
-        return int(Manage(cfg.ConfigOpts(), None, argv[:begin]).run(list(argv[begin:])))
+        return int(Manage(filled, None, argv[:begin]).run(list(argv[begin:])))
     option = command.command_option(PROG, GROUPS)
-    filled = cfg.ConfigOpts() if conf is None else conf
     startup.parse(argv, PROG, filled, cli_opts=[option], quiet=True)
     return command.run(Manage, filled)

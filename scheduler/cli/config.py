@@ -47,7 +47,8 @@ def validate(command: Base, args: Any) -> int:
     message broker cannot be used, 25 a file, directory or address that an option names cannot be
     used; the first of these that occurs.
     """
-    found = problems(_source(command, args), build_manager, with_broker=args.broker)
+    source, conf = _source(command, args), command.app.conf
+    found = problems(source, build_manager, with_broker=args.broker, into=conf)
     for each in found:
         command.app.stdout.write(f"{each.line}\n")
     if not found:

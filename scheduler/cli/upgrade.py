@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from oslo_log import log as logging
 from oslo_upgradecheck.upgradecheck import UPGRADE_CHECK_MSG_MAP, Code, Result
 
-from scheduler import errors, exit_codes, nova_compat, objects
+from scheduler import errors, exit_codes, objects
 from scheduler.broker import nodes, queues
 from scheduler.claims import loading
 from scheduler.cli import command
@@ -100,8 +100,6 @@ class Check(command.List):
 
     def check_parts(self) -> Result:
         """Everything that the configuration names can be loaded."""
-        if self.conf.scheduler.nova_compat_imports:
-            nova_compat.install(self.conf)
         build_manager(self.conf, self.databases)
         return SUCCESS
 

@@ -73,14 +73,21 @@ SELECTION = [
         "stands for every filter that comes with the scheduler; setting this option replaces the "
         "default, so give that line too when adding a filter of your own.",
     ),
+    cfg.StrOpt(
+        "extensions_directory",
+        default="/etc/nova/scheduler.d",
+        help="Folder of Python files with filters, weighers and drivers of this site. A class in "
+        "one of them is found by its name: in enabled_filters, weight_classes and `[scheduler] "
+        "driver` that name is enough. Files may import each other.",
+    ),
     cfg.ListOpt(
         "enabled_filters",
         default=DEFAULT_FILTERS,
         deprecated_opts=_formerly("scheduler_default_filters"),
         help="Class names of the filters that run, in this order. A name that is not among "
-        "available_filters may be an entry point of the namespace `nova.scheduler.filters`; any "
-        "other stops the start. With `[scheduler] claims = placement` the default is that of "
-        "today's Nova, without the first four.",
+        "available_filters may be an entry point of the namespace `nova.scheduler.filters`, or a "
+        "class in extensions_directory; any other stops the start. With `[scheduler] claims = "
+        "placement` the default is that of today's Nova, without the first four.",
     ),
     cfg.BoolOpt(
         "use_baremetal_filters",

@@ -72,9 +72,9 @@ def named_files(source: Source) -> list[str]:
     return [str(path) for path in cfg.find_config_files(PROJECT, source.prog)]
 
 
-def fill(source: Source) -> cfg.ConfigOpts:
+def fill(source: Source, into: cfg.ConfigOpts | None = None) -> cfg.ConfigOpts:
     """The configuration as it is now, values not checked; ConfigurationError names the file."""
-    conf = cfg.ConfigOpts()
+    conf = cfg.ConfigOpts() if into is None else into
     printed = io.StringIO()
     try:
         with contextlib.redirect_stderr(printed):

@@ -21,7 +21,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import conf as project_options
-from scheduler import errors, exit_codes, plugins
+from scheduler import errors, exit_codes, nova_compat, plugins
 from scheduler.broker import nodes
 from scheduler.claims import loading
 from scheduler.conf import check, names, startup
@@ -288,17 +288,24 @@ CHECKS: Final[tuple[Check, ...]] = (
 )
 
 
-def problems(source: startup.Source, build: Build, *, with_broker: bool = False) -> list[Problem]:
+def problems(
+    source: startup.Source,
+    build: Build,
+    *,
+    with_broker: bool = False,
+    into: cfg.ConfigOpts | None = None,
+) -> list[Problem]:
     """Everything that is wrong with what *source* names, in the order of the checks.
 
     What a bad value stands for is left at its default for the checks that come after it.  *build*
-    makes all parts together, as at a start, where each by itself is right.
+    makes all parts together, as at a start, where each by itself is right.  *into* is filled with
+    what is read: plug-ins may read the process-wide options when they are imported.
     """
     found = list(_files(source))
     if found:
         return found
     try:
-        conf = startup.fill(source)
+        conf = startup.fill(source, into)
         transport.complete(conf)
     except errors.ConfigurationError as error:
         return [problem_of(Kind.OPTION, error)]
@@ -307,6 +314,7 @@ def problems(source: startup.Source, build: Build, *, with_broker: bool = False)
     for setting, reason in names.unknown(conf, project_options.group_names(), paths):
         option = f"[{setting.group}] {setting.name}"
         found.append(Problem(Kind.OPTION, option, reason, setting.place))
+    nova_compat.prepare(conf)
     for each in CHECKS:
         found += each(conf)
     found += _databases(conf)

@@ -79,6 +79,7 @@ def build_manager(
     Without *notifications* nobody is told; without *builds* callers up to Juno cannot be served.
     Raises an error that names the option when one of them, or a filter or weigher, is unknown.
     """
+    nova_compat.prepare(conf)
     clock = SteadyClock(databases.main.server_time)
     reader = CellsReader(conf, databases)
     reservations = loading.reservations_from_conf(conf, databases.main, clock)
@@ -271,6 +272,7 @@ class Service(Worker):
             finally:
                 databases.dispose()
             return lambda: None
+        nova_compat.prepare(conf)
         take = manager.reconfigured(conf)
 
         def put_in_force() -> None:
@@ -287,8 +289,6 @@ def main(argv: Sequence[str]) -> int:
     conf = startup.parse(argv, BINARY, description=DESCRIPTION, cli_opts=CLI_OPTIONS)
     filter_scheduler.log_default_chain(conf)
     LOG.info("Requests run side by side by means of %s", concurrency.current())
-    if conf.scheduler.nova_compat_imports:
-        nova_compat.install(conf)
     kind = Service
     try:
         if conf.shadow:

@@ -1,7 +1,8 @@
 """From the configured names to a host manager and a driver (scheduling page, section 1.2).
 
 An entry-point name wins; Nova's own dotted paths mean the class of that role here; any other
-dotted path is imported.  A driver may be written for Nova: with a constructor without arguments,
+dotted path is imported, and a name without a dot is a class in a file of the extensions directory.
+A driver may be written for Nova: with a constructor without arguments,
 and with the ``select_destinations`` of an older release.
 """
 
@@ -12,7 +13,7 @@ from typing import Any
 from scheduler import errors, plugins
 from scheduler.claims.backend import Claims
 from scheduler.drivers.filter_scheduler import configured_policy
-from scheduler.drivers.older_forms import OPTION, OlderDriver, OlderHostManager, form_of
+from scheduler.drivers.older_forms import OlderDriver, OlderHostManager, form_of
 from scheduler.explain.recorder import Recorder
 from scheduler.hosts.host_manager import Reader
 from scheduler.hosts.reservations import Reservations
@@ -34,13 +35,12 @@ NOVA_PATHS = {
 
 def driver_class(conf: Any) -> Any:
     """The class that ``[scheduler] driver`` names; ConfigurationError if there is none."""
-    return _class_of(DRIVER_NAMESPACE, conf.scheduler.driver, OPTION, "select_destinations")
+    return _class_of(conf, DRIVER_NAMESPACE, "driver", "select_destinations")
 
 
 def host_manager_class(conf: Any) -> Any:
     """The class that ``[scheduler] host_manager`` names; ConfigurationError if there is none."""
-    value = conf.scheduler.host_manager
-    return _class_of(HOST_MANAGER_NAMESPACE, value, "[scheduler] host_manager", "refresh")
+    return _class_of(conf, HOST_MANAGER_NAMESPACE, "host_manager", "refresh")
 
 
 def load_host_manager(
@@ -88,16 +88,22 @@ def _constructed(cls: Any, conf: Any, host_manager: Any, parts: dict[str, Any]) 
     return driver
 
 
-def _class_of(namespace: str, value: str, option: str, method: str) -> Any:
-    """The class that *value* of *option* names, which must have *method*."""
-    name = NOVA_PATHS.get(value, value)
+def _class_of(conf: Any, namespace: str, of_scheduler: str, method: str) -> Any:
+    """The class that the option of ``[scheduler]`` names, which must have *method*."""
+    option, value = f"[scheduler] {of_scheduler}", conf.scheduler[of_scheduler]
+    name, directory = NOVA_PATHS.get(value, value), conf.filter_scheduler.extensions_directory
     try:
         found = plugins.entry_point(namespace, name)
+        if found is None and "." not in name:
+            found = plugins.site_class(directory, name, object, option)
         if found is None:
             found = plugins.import_path(name)
     except (ImportError, ValueError) as error:
         known = ", ".join(sorted(plugins.entry_point_names(namespace)))
-        reason = f"{value!r} is neither one of {known} nor the path of a class ({error})"
+        reason = (
+            f"{value!r} is neither one of {known}, nor the path of a class ({error}), nor a class "
+            f"in {directory}"
+        )
         raise errors.ConfigurationError(option=option, reason=reason) from error
     if not (inspect.isclass(found) and hasattr(found, method)):
         reason = f"{value!r} is not a class with a method {method}"

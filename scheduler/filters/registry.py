@@ -72,22 +72,25 @@ def known_paths() -> dict[str, Any]:
 def load_filters(conf: Any, option: str = "enabled_filters") -> list[BaseHostFilter]:
     """The filters that *option* of ``[filter_scheduler]`` lists, each class instantiated once.
 
-    A name that no available class has may be that of an entry point.
+    A name that no available class has may be that of an entry point, or of a class in a file of
+    the ``extensions_directory``.
     Raises SchedulerHostFilterNotFound naming every unknown filter, ConfigurationError or
     ClassNotFound for an ``available_filters`` entry that does not load.
     """
     classes = available(conf)
-    named_in = f"[filter_scheduler] {option}"
+    named_in, directory = f"[filter_scheduler] {option}", conf.filter_scheduler.extensions_directory
     wanted = [name for name in conf.filter_scheduler[option] if name]
     for name in [name for name in wanted if name not in classes]:
         found = plugins.entry_point_class(NAMESPACE, name, BaseHostFilter, named_in)
+        if found is None:
+            found = plugins.site_class(directory, name, BaseHostFilter, named_in)
         if found is not None:
             classes[name] = found
     missing = [name for name in wanted if name not in classes]
     if missing:
         names = ", ".join(missing)
         text = errors.SchedulerHostFilterNotFound(filter_name=names).format_message()
-        where = f"It is named in {named_in}, but not among {OPTION}."
+        where = f"It is named in {named_in}, but is neither among {OPTION} nor in {directory}."
         raise errors.SchedulerHostFilterNotFound(f"{text} {where}", filter_name=names)
     filters = {name: plugins.instantiate(classes[name], conf) for name in dict.fromkeys(wanted)}
     return [offered(filters[name]) for name in wanted]

@@ -57,14 +57,16 @@ def load_weighers(conf: Any) -> list[BaseHostWeigher]:
         plugins.instantiate(cls, conf)
         for path in conf.filter_scheduler.weight_classes
         if path
-        for cls in _classes(path, known)
+        for cls in _classes(path, known, conf.filter_scheduler.extensions_directory)
     ]
 
 
-def _classes(path: str, known: Mapping[str, Any]) -> Iterable[type]:
-    """Classes of one entry of the option: a dotted path, or the name of an entry point."""
+def _classes(path: str, known: Mapping[str, Any], directory: str) -> Iterable[type]:
+    """Classes of one entry: a dotted path, an entry point, or a class of a file in *directory*."""
     if "." not in path:
         found = plugins.entry_point_class(NAMESPACE, path, BaseHostWeigher, OPTION)
+        if found is None:
+            found = plugins.site_class(directory, path, BaseHostWeigher, OPTION)
         if found is not None:
             return [found]
     return plugins.classes_at(path, BaseHostWeigher, known, OPTION)

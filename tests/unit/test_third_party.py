@@ -161,3 +161,77 @@ NO_FILTER = errors.SchedulerHostFilterNotFound
 def test_mistakes(tmp_path, lines, load, error, message):
     with pytest.raises(error, match=message):
         load(configured(tmp_path, lines))
+
+
+# --- files in the folder of site extensions -----------------------------------------------------
+
+
+@pytest.fixture
+def site(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pathlib.Path]:
+    """That folder, which is not among the places where Python looks."""
+    folder = tmp_path / "scheduler.d"
+    folder.mkdir()
+    (folder / "site_plugins.py").write_text(f"import site_names\n{MODULE}")
+    (folder / "site_names.py").write_text("")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
+    yield folder
+    for name in set(sys.modules) - before:
+        if str(folder) in str(getattr(sys.modules[name], "__file__", None)):
+            del sys.modules[name]
+
+
+def on_site(site: pathlib.Path, lines: str) -> cfg.ConfigOpts:
+    conf = configured(site.parent, lines)
+    conf.set_override("extensions_directory", str(site), group="filter_scheduler")
+    return conf
+
+
+@pytest.mark.parametrize(
+    ("lines", "load"),
+    [
+        pytest.param(f"{FILTER}EvenNodes", load_filters, id="EvenNodes"),
+        pytest.param(f"{WEIGHER}Fewest", load_weighers, id="Fewest"),
+        pytest.param(f"{DRIVER}First", lambda conf: [loading.load(conf, None)], id="First"),
+        pytest.param(
+            "[scheduler]\nhost_manager = Shelf",
+            lambda conf: [loading.load_host_manager(conf, None)],  # type: ignore[arg-type]
+            id="Shelf",
+        ),
+    ],
+)
+def test_a_class_in_the_folder_is_found_by_its_name(
+    site: pathlib.Path, lines: str, load: Any, request: pytest.FixtureRequest
+) -> None:
+    (site / "a_broken_one.py").write_text("1 / 0")
+    [found] = load(on_site(site, lines))
+    assert type(found).__name__ == request.node.callspec.id
+    assert type(found).__module__ == "site_plugins"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("site_broken.py", "1 / 0", r"site_broken.py: ZeroDivisionError: division by zero"),
+        ("site_wrong.py", "import no_such_module", r"site_wrong.py: ModuleNotFoundError: No mod"),
+        ("json.py", "", r"json.py: ImportError: another module has this name; rename the file"),
+        ("site_other.py", "class Mine:\n    pass", "Host Filter Mine could not be found"),
+    ],
+)
+def test_a_class_that_the_folder_has_not(
+    site: pathlib.Path, file: str, text: str, message: str
+) -> None:
+    (site / file).write_text(text)
+    with pytest.raises(errors.NovaException, match=message):
+        load_filters(on_site(site, f"{FILTER}Mine"))
+
+
+def test_a_file_that_was_mended_is_read_again(site: pathlib.Path) -> None:
+    file = site / "site_late.py"
+    conf = on_site(site, f"{FILTER}Late")
+    file.write_text("class Late(")
+    with pytest.raises(errors.ConfigurationError, match=r"site_late.py: SyntaxError"):
+        load_filters(conf)
+    file.write_text(MODULE.replace("EvenNodes", "Late"))
+    [found] = load_filters(conf)
+    assert found.name == "Late"
