@@ -58,6 +58,12 @@ class Boot(cli_servers.OnBus, command.List):
         command.pairs_option("of the image", "--image-property", "image_property"),
         argument("--project", default=LOCAL, help="whose servers"),
         argument("--user", default=LOCAL, help="who boots them"),
+        argument(
+            "--remote-address",
+            default=cli_servers.REMOTE_ADDRESS,
+            metavar="ADDRESS",
+            help="where the caller is, as the API says in its requests",
+        ),
         *cli_servers.wait_arguments("the servers are active or in error"),
     )
 
@@ -93,7 +99,11 @@ class Boot(cli_servers.OnBus, command.List):
         request: BootRequest,
         wanted: list[objects.BuildRequest],
     ) -> None:
-        context = RequestContext(user_id=arguments.user, project_id=arguments.project)
+        context = RequestContext(
+            user_id=arguments.user,
+            project_id=arguments.project,
+            remote_address=arguments.remote_address,
+        )
         given = {"image": request.image, "security_groups": ["default"]}
         order = Order.from_arguments(context, given)
         try:

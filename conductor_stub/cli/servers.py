@@ -22,6 +22,7 @@ from scheduler.db import flavors, instances
 from scheduler.db.databases import Databases
 from scheduler.rpc.context import RequestContext
 
+REMOTE_ADDRESS = "127.0.0.1"
 DEFAULT_TIMEOUT_SECONDS = 300.0
 
 
@@ -211,7 +212,11 @@ class _Move(OnBus, command.List):
 
     def _request(self, server: Server, flavor: objects.Flavor) -> MoveRequest:
         instance = server.instance
-        context = RequestContext(user_id=instance.user_id, project_id=instance.project_id)
+        context = RequestContext(
+            user_id=instance.user_id,
+            project_id=instance.project_id,
+            remote_address=REMOTE_ADDRESS,
+        )
         image = booting.image_of_server(instance)
         properties = {"scheduler_hints": {}, "ignore_hosts": [instance.host]}
         cells = Wishes.from_flavor(flavor, image, self.conf).cells

@@ -1,0 +1,210 @@
+"""Drivers and filters of sites, as they were written for Nova's releases, in a boot over RabbitMQ.
+
+Each is a file in the folder of site extensions, and the name of its class in the configuration.
+"""
+
+import json
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.world.booting import boot, hosts, states
+from tests.world.deployment import Deployment
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "docs" / "examples"
+
+#: Callers from 10.1... get compute-01, all others compute-02.
+HAVANAS = """
+from nova import exception
+from nova.openstack.common import log as logging
+from nova.openstack.common.gettextutils import _
+from nova.scheduler import driver
+from oslo.config import cfg
+
+CONF = cfg.CONF
+CONF.import_opt("compute_topic", "nova.compute.rpcapi")
+LOG = logging.getLogger(__name__)
+
+
+class SiteScheduler(driver.Scheduler):
+    def _schedule(self, context, topic):
+        remote_ip = context.remote_address
+        wanted = "compute-01" if remote_ip.startswith("10.1") else "compute-02"
+        hosts = [host for host in self.hosts_up(context.elevated(), topic) if host == wanted]
+        if not hosts:
+            raise exception.NoValidHost(reason=_("No hosts up"))
+        return hosts[0]
+
+    def select_destinations(self, context, request_spec, filter_properties):
+        dests = []
+        for _number in range(request_spec["num_instances"]):
+            host = self._schedule(context, CONF.compute_topic)
+            dests.append(dict(host=host, nodename=None, limits=None))
+        return dests
+"""
+NEWTONS = """
+import nova.conf
+from nova.i18n import _
+from nova import exception
+from nova.scheduler import driver
+
+CONF = nova.conf.CONF
+
+
+class SiteScheduler(driver.Scheduler):
+    def __init__(self):
+        super(SiteScheduler, self).__init__()
+
+    def select_destinations(self, context, spec_obj):
+        found = self.host_manager.get_all_host_states(context.elevated())
+        found = list(self.host_manager.get_filtered_hosts(found, spec_obj, index=0))
+        wanted = "compute-01" if context.remote_address.startswith("10.1") else "compute-02"
+        hosts = [each for each in found if each.host == wanted]
+        if not hosts:
+            raise exception.NoValidHost(reason=_("There are not enough hosts available."))
+        for _number in range(spec_obj.num_instances):
+            hosts[0].consume_from_request(spec_obj)
+        chosen = dict(host=hosts[0].host, nodename=hosts[0].nodename, limits=hosts[0].limits)
+        return [chosen for _number in range(spec_obj.num_instances)]
+"""
+PIKES = """
+from nova.scheduler import driver
+
+
+class SiteScheduler(driver.Scheduler):
+    def select_destinations(
+        self, context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid, provider_summaries
+    ):
+        wanted = "compute-01" if context.remote_address.startswith("10.1") else "compute-02"
+        found = self.host_manager.get_all_host_states(context.elevated())
+        return [each for each in found if each.host == wanted] * len(instance_uuids)
+"""
+TODAYS = """
+from nova.scheduler import filter_scheduler
+
+
+class SiteScheduler(filter_scheduler.FilterScheduler):
+    def select_destinations(
+        self, context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid, provider_summaries,
+        allocation_request_version=None, return_alternates=False,
+    ):
+        wanted = "compute-01" if context.remote_address.startswith("10.1") else "compute-02"
+        up = self.hosts_up(context, "compute")
+        spec_obj.ignore_hosts = [each for each in up if each != wanted]
+        return super().select_destinations(
+            context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid, provider_summaries,
+            allocation_request_version, return_alternates,
+        )
+"""
+ANY = """
+from nova.scheduler import driver
+
+
+class SiteScheduler(driver.Scheduler):
+    def select_destinations(self, context, spec_obj, *args, **kwargs):
+        wanted = "compute-01" if context.remote_address.startswith("10.1") else "compute-02"
+        return [dict(host=wanted, nodename=wanted, limits={})] * spec_obj.num_instances
+"""
+DRIVERS = {"havana": HAVANAS, "newton": NEWTONS, "pike": PIKES, "today": TODAYS, "any": ANY}
+
+HAVANAS_FILTER = """
+from nova.openstack.common import log as logging
+from nova.scheduler import filters
+
+LOG = logging.getLogger(__name__)
+
+
+class NotTheFirst(filters.BaseHostFilter):
+    def host_passes(self, host_state, filter_properties):
+        instance_type = filter_properties.get("instance_type")
+        return instance_type["memory_mb"] < 1024 or host_state.host != "compute-01"
+"""
+NEWTONS_FILTER = """
+import nova.conf
+from nova.scheduler import filters
+from nova.scheduler.filters import utils
+
+CONF = nova.conf.CONF
+
+
+class NotTheSecond(filters.BaseHostFilter):
+    run_filter_once_per_request = True
+
+    def host_passes(self, host_state, spec_obj):
+        racks = utils.aggregate_values_from_key(host_state, "rack")
+        return not racks and (spec_obj.memory_mb < 1024 or host_state.host != "compute-02")
+"""
+ENABLED = "ComputeFilter, NotTheFirst, NotTheSecond"
+
+
+@pytest.fixture(scope="module")
+def cloud(on_sqlite) -> Iterator[Deployment]:
+    """Three hosts and a conductor; each test brings its scheduler."""
+    with on_sqlite(settings={"DEFAULT": {"periodic_fuzzy_delay": 0}}) as made:
+        made.sync_database()
+        made.start_computes(3, "--build-seconds", "0").wait_ready()
+        made.start_conductor().wait_ready()
+        yield made
+
+
+def start(
+    cloud: Deployment,
+    tmp_path: Any,
+    files: dict[str, str],
+    driver: str = "filter_scheduler",
+    **filtering: str,
+) -> Any:
+    """A scheduler whose folder of site extensions has these *files*."""
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    cloud.configure(
+        {
+            "scheduler": {"nova_compat_imports": True, "driver": driver},
+            "filter_scheduler": {"extensions_directory": tmp_path, **filtering},
+        }
+    )
+    return cloud.start_scheduler().wait_ready()
+
+
+def a_case(folder: pathlib.Path) -> str:
+    """The recorded case of the documentation, with the filters in *folder*."""
+    case = json.loads((EXAMPLES / "quiet_hosts.jsonl").read_text(encoding="utf-8"))
+    case["config"] = {
+        "scheduler": {"nova_compat_imports": True},
+        "filter_scheduler": {
+            "extensions_directory": str(folder),
+            "enabled_filters": [each.strip() for each in ENABLED.split(",")],
+        },
+    }
+    path = folder / "case.jsonl"
+    path.write_text(json.dumps(case), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("release", DRIVERS)
+def test_drivers_of_sites(cloud: Deployment, tmp_path: Any, release: str) -> None:
+    files = {"site_driver.py": DRIVERS[release]}
+    scheduler = start(cloud, tmp_path, files, driver="SiteScheduler")
+    try:
+        near = boot(cloud, "m1.tiny", "--count", "2", "--remote-address", "10.1.7.42")
+        others = boot(cloud, "m1.tiny")
+        assert (states(near), states(others)) == ({"ACTIVE"}, {"ACTIVE"}), scheduler.log
+        assert hosts(near) + hosts(others) == ["compute-01"] * 2 + ["compute-02"]
+    finally:
+        scheduler.terminate()
+
+
+def test_filters_of_sites_and_a_boot_of_todays_api(cloud: Deployment, tmp_path: Any) -> None:
+    files = {"site_filters.py": HAVANAS_FILTER, "more_filters.py": NEWTONS_FILTER}
+    scheduler = start(cloud, tmp_path, files, enabled_filters=ENABLED)
+    try:
+        for words in (["config", "validate"], ["upgrade", "check"], ["evaluate", a_case(tmp_path)]):
+            done = cloud.run("nova-scheduler-manage", *words)
+            assert done.returncode in (0, 1), done.stdout + done.stderr
+        assert json.loads(done.stdout)["selected"] == [["h2", "n2"], ["h3", "n3"]]
+        servers = boot(cloud, "m1.small", "--count", "2", "--api", "current")
+        assert (states(servers), set(hosts(servers))) == ({"ACTIVE"}, {"compute-03"})
+    finally:
+        scheduler.terminate()
