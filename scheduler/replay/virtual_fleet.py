@@ -1,0 +1,273 @@
+"""A fleet in memory, decided on by the daemon's own driver: no threads, database or bus.
+
+Host table, host manager, reservations, engine and filter driver are those of the daemon.  A server
+that was placed is a reservation that never expires; taking it away releases that.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import datetime
+import functools
+import math
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from oslo_context import context as oslo_context
+
+from scheduler import errors, objects
+from scheduler.claims.backend import Request
+from scheduler.drivers.filter_scheduler import FilterScheduler, Settings
+from scheduler.drivers.loading import host_manager_class
+from scheduler.engine.evaluation import bounds_of, restore_bounds
+from scheduler.engine.record import DecisionRecord
+from scheduler.explain.recorder import error_text
+from scheduler.hosts.host_manager import HostManager, Reader
+from scheduler.hosts.host_state import Consumption
+from scheduler.hosts.instances import BUILDING, Terms, TrackedInstance, properties_of
+from scheduler.hosts.reservations import Reservation, Reservations
+from scheduler.hosts.table import HostTable
+from scheduler.replay.description import DescribedFleet, FleetDescription
+
+#: The moment at which a described fleet begins, unless told otherwise.
+BEGIN: Final = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()
+#: Seconds until a reservation of this world would expire: never.
+_FOREVER: Final = float(2**40)
+_BUILT: Final = "active"
+
+
+class VirtualClock:
+    """Seconds since the epoch; it stands still until it is told."""
+
+    def __init__(self, now: float = BEGIN) -> None:
+        self._now = now
+
+    def __call__(self) -> float:
+        return self._now
+
+    def advance(self, now: float) -> None:
+        """Go to *now*; ValueError for a time that is over."""
+        if now < self._now:
+            raise ValueError(f"the clock went back by {self._now - now:g} s")
+        self._now = now
+
+
+class _Built(Consumption):
+    """The consumption of a server that is built: it is no I/O operation any more."""
+
+    @functools.cached_property
+    def added(self) -> dict[str, int]:  # type: ignore[override]
+        """See the base class."""
+        return {**super().added, "num_io_ops": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One decision: the record, and the reservations of the servers; none when refused."""
+
+    record: DecisionRecord
+    servers: Sequence[Reservation] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """True when not every server got a host; then none did."""
+        return not self.servers
+
+
+class VirtualFleet:
+    """The hosts, what is on them, and the driver that decides.
+
+    ``driver`` is the daemon's filter driver, ``host_manager`` its host manager; ``spec_of`` has
+    the request that each server was placed with, by its uuid.
+    """
+
+    def __init__(self, conf: Any, reader: Reader, clock: VirtualClock) -> None:
+        """Read the fleet once.  Raises an error that names the option that cannot be used."""
+        self.conf = conf
+        self.clock = clock
+        self.spec_of: dict[str, objects.RequestSpec] = {}
+        self._context = oslo_context.RequestContext(overwrite=False)
+        reservations = functools.partial(Reservations, expiry_seconds=_FOREVER)
+        manager: HostManager = host_manager_class(conf)(conf, reader, clock, reservations)
+        manager.refresh()
+        self._keep_services(manager)
+        self.driver = FilterScheduler(conf, manager)
+        self._take(self.driver.settings)
+
+    @classmethod
+    def from_description(cls, conf: Any, text: str, now: float = BEGIN) -> Self:
+        """Empty hosts as *text* describes them; InvalidRequest if it is no description."""
+        return cls(conf, DescribedFleet(FleetDescription.from_text(text)), VirtualClock(now))
+
+    @staticmethod
+    def _keep_services(manager: HostManager) -> None:
+        """Keep services as they are: heartbeats come no more, and none of them is missed."""
+        table, now = manager.table, manager.clock()
+        for host, last_seen in list(table.last_seen.items()):
+            if abs(now - last_seen) > manager.service_down_time_seconds:
+                table.set_service(host, {**table.services[host], "forced_down": True}, last_seen)
+
+    def _take(self, settings: Settings) -> None:
+        policy = dataclasses.replace(
+            settings.policy, service_down_time_seconds=math.inf, most_seconds=math.inf
+        )
+        self.driver.settings = dataclasses.replace(settings, policy=policy)
+
+    @property
+    def host_manager(self) -> HostManager:
+        """The host manager of the driver."""
+        manager: HostManager = self.driver.host_manager
+        return manager
+
+    @property
+    def table(self) -> HostTable:
+        """The host table."""
+        return self.host_manager.table
+
+    @property
+    def reservations(self) -> Reservations:
+        """The servers that can be taken away again."""
+        return self.host_manager.reservations
+
+    def copy(self, conf: Any = None) -> Self:
+        """A fleet of the same state that changes on its own, under *conf* if that is given."""
+        twin, manager = copy.copy(self), copy.copy(self.host_manager)
+        manager.lock = threading.RLock()
+        manager.table = self.table.copy()
+        manager.reservations = self.reservations.copy(manager.table)
+        manager.clock = twin.clock = VirtualClock(self.clock())
+        twin.spec_of = dict(self.spec_of)
+        twin.conf = self.conf if conf is None else conf
+        twin.driver = copy.copy(self.driver)
+        twin.driver.host_manager, twin.driver.conf = manager, twin.conf
+        twin._take(Settings.from_conf(twin.conf, manager))
+        learnt, anew = self.driver.settings.policy.weighers, twin.driver.settings.policy.weighers
+        if [type(each) for each in learnt] == [type(each) for each in anew]:
+            restore_bounds(anew, bounds_of(learnt))
+        return twin
+
+    # --- requests ------------------------------------------------------------------------
+
+    def place(
+        self,
+        spec: objects.RequestSpec,
+        uuids: Sequence[str] = (),
+        *,
+        seed: int = 0,
+        request_id: str | None = None,
+        with_alternates: bool = False,
+    ) -> Outcome:
+        """Decide *spec* for the servers *uuids*, one that it names itself, or nameless ones.
+
+        A server that has its place already is moved: the new one replaces it.  *spec* is not
+        changed.  Where there is no host the record says why, and nothing has changed.
+        """
+        request = Request(self._context, spec, tuple(uuids), with_alternates)
+        record = DecisionRecord(
+            request_id,
+            request.names,
+            request.count,
+            seed,
+            driver=type(self.driver).__name__,
+            started_at=self.clock(),
+            request=spec,
+        )
+        try:
+            decided = self.driver.decide(request, record)
+        except errors.NoValidHost as error:
+            record.outcome, record.failure = errors.code_of(error), error_text(error)
+            return Outcome(record)
+        self.spec_of.update(dict.fromkeys(request.names, spec))
+        return Outcome(record, decided.reservations)
+
+    def settle(self, servers: Iterable[Reservation]) -> None:
+        """Let *servers* be built: they run, and are no I/O operations of their hosts any more."""
+        table = self.table
+        for each in servers:
+            if isinstance(each.amount, _Built):
+                continue
+            amount = each.amount
+            each.amount = _Built(amount.ram_mb, amount.disk_mb, amount.vcpus, amount.wish)
+            if row := self._rows_of(each):
+                table.add(row, {"num_io_ops": -1})
+            if each.placeholder is not None:
+                each.placeholder = self._running(each.placeholder)
+                table.put_instance(each.key[0], each.placeholder.uuid, each.placeholder)
+
+    def _rows_of(self, server: Reservation) -> list[int]:
+        row = self.table.rows.get(server.key)
+        return [] if row is None else [row]
+
+    def _running(self, instance: TrackedInstance) -> TrackedInstance:
+        """*instance* as a running one of its project, with its image."""
+        spec = self.spec_of.get(instance.uuid)
+        if spec is None:
+            return instance._replace(vm_state=_BUILT)
+        return instance._replace(
+            vm_state=_BUILT,
+            project_id=spec.project_id,
+            user_id=spec.user_id,
+            image_properties=properties_of(spec.image),
+        )
+
+    def remove(self, servers: Iterable[Reservation]) -> None:
+        """Take *servers* off their hosts; those that have gone with their host are left out."""
+        for each in servers:
+            if each in self.reservations.on(each.key):
+                self.reservations.release(each)
+                self.spec_of.pop(each.uuid or "", None)
+
+    # --- servers that were there before --------------------------------------------------
+
+    def adopt(self, uuid: str, spec: objects.RequestSpec) -> Reservation:
+        """Make a removable server of the instance *uuid* that its host has reported.
+
+        *spec* is what it was placed with.  KeyError if it is on no host of this fleet; ValueError
+        if it wants cells or devices, which a report does not tell apart.
+        """
+        host = self.table.host_of_instance[uuid]
+        instance: TrackedInstance = self.table.instances[host][uuid]
+        key = (host, instance.node or host)
+        row = self.table.rows[key]
+        amount = Consumption.from_request(spec, {}, self.driver.settings.policy.fitting)
+        if amount.wish is not None:
+            raise ValueError(f"server {uuid} has cells or devices of its own on {host}")
+        is_built = instance.vm_state not in (None, BUILDING)
+        kept = _Built(amount.ram_mb, amount.disk_mb, amount.vcpus) if is_built else amount
+        now = self.clock()
+        terms = Terms(host, key[1], None, spec.flavor.id, now, now + _FOREVER)
+        self.table.add([row], kept.added, -1)
+        server = Reservation(key, kept, terms, uuid, instance)
+        self.reservations.add(server)
+        self.spec_of[uuid] = spec
+        return server
+
+    # --- hosts ---------------------------------------------------------------------------
+
+    def servers_on(self, host: str) -> list[Reservation]:
+        """The servers on all nodes of *host* that can be taken away."""
+        keys = [self.table.keys[row] for row in self.table.row_numbers((host,))]
+        return [each for key in keys for each in self.reservations.on(key)]
+
+    def set_disabled(self, host: str, *, disabled: bool = True) -> None:
+        """Keep new servers off *host*, or let them come again; KeyError if there is none."""
+        record = {**self.table.services[host], "disabled": disabled}
+        self.table.set_service(host, record, self.table.last_seen[host])
+
+    def take_out(self, host: str) -> list[Reservation]:
+        """Take *host* out of the fleet; the servers that were on it, which are gone.
+
+        KeyError if there is no such host.
+        """
+        rows = list(self.table.rows_of_host[host])
+        servers = self.servers_on(host)
+        self.remove(servers)
+        for uuid in list(self.table.instances.get(host, ())):
+            self.table.drop_instance(uuid)
+        for row in rows:
+            self.table.remove(self.table.keys[row])
+        self.table.set_service(host, None, 0.0)
+        return servers
