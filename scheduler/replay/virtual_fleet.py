@@ -59,7 +59,7 @@ class _Built(Consumption):
     """The consumption of a server that is built: it is no I/O operation any more."""
 
     @functools.cached_property
-    def added(self) -> dict[str, int]:  # type: ignore[override]
+    def added(self) -> dict[str, int]:
         """See the base class."""
         return {**super().added, "num_io_ops": 0}
 
@@ -159,11 +159,13 @@ class VirtualFleet:
         seed: int = 0,
         request_id: str | None = None,
         with_alternates: bool = False,
+        wants_detail: bool = False,
     ) -> Outcome:
         """Decide *spec* for the servers *uuids*, one that it names itself, or nameless ones.
 
         A server that has its place already is moved: the new one replaces it.  *spec* is not
-        changed.  Where there is no host the record says why, and nothing has changed.
+        changed.  Where there is no host the record says so, *wants_detail* with the reasons of the
+        hosts, and nothing has changed.
         """
         request = Request(self._context, spec, tuple(uuids), with_alternates)
         record = DecisionRecord(
@@ -174,6 +176,7 @@ class VirtualFleet:
             driver=type(self.driver).__name__,
             started_at=self.clock(),
             request=spec,
+            wants_detail=wants_detail,
         )
         try:
             decided = self.driver.decide(request, record)

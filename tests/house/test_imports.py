@@ -22,6 +22,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"idempotency"}),
     frozenset({"claims"}),
     frozenset({"drivers", "rpc"}),
+    frozenset({"replay"}),
     frozenset({"broker", "notifications"}),
     frozenset({"builds"}),
     frozenset({"manager", "nova_compat", "shadow"}),

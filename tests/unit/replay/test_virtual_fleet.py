@@ -1,0 +1,161 @@
+"""A fleet in memory: what is placed, moved and taken away, and what stays as it was."""
+
+import pytest
+
+from scheduler import errors
+from scheduler.evaluation.fleet import CaseFleet, moment
+from scheduler.hosts.columns import seconds
+from scheduler.replay.description import FleetDescription, HostKind
+from scheduler.replay.virtual_fleet import VirtualClock, VirtualFleet
+from tests.builders import a_conf, a_request
+
+UUIDS = [f"00000000-0000-4000-b000-{number:012}" for number in range(200)]
+NOW = "2026-11-21T00:00:00Z"
+COUNTERS = ("free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "num_io_ops")
+
+
+def a_fleet(text: str = "4 × 8 cores/16 GiB/100 GiB, 2 zones", **options: object) -> VirtualFleet:
+    return VirtualFleet.from_description(a_conf(**options), text)
+
+
+def numbers(fleet: VirtualFleet) -> dict[str, list[int]]:
+    return {name: fleet.table.column(name)[fleet.table.order].tolist() for name in COUNTERS}
+
+
+def hosts_of(fleet: VirtualFleet) -> dict[str, str]:
+    return dict(fleet.table.host_of_instance)
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "zones"),
+    [
+        ("2000 × 64 cores/256 GiB, 3 zones", (HostKind(2000, 64, 262144),), 3),
+        ("1x8 cores/512MiB", (HostKind(1, 8, 512),), 0),
+        (
+            "2 * 64 cores/1 TiB/2 TiB + 1 × 1 core/4 GB/50 GB, 1 zone",
+            (HostKind(2, 64, 1048576, 2048), HostKind(1, 1, 4096, 50)),
+            1,
+        ),
+    ],
+)
+def test_descriptions(text: str, kinds: tuple[HostKind, ...], zones: int) -> None:
+    assert FleetDescription.from_text(text) == FleetDescription(kinds, zones)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "many", "0 × 1 core/1 GiB", "5 × 1 core", "1 × 1 core/1 GiB, 2 zones, 3 zones"]
+    + ["200001 × 1 core/1 GiB", "1 × 1 core/1 GiB + 0 × 1 core/1 GiB", "1 × 1 core/1 PiB"],
+)
+def test_what_is_no_description(text: str) -> None:
+    with pytest.raises(errors.InvalidRequest, match="fleet"):
+        FleetDescription.from_text(text)
+
+
+def test_hosts_have_what_is_described_and_zones_take_turns() -> None:
+    fleet = a_fleet("3 × 8 cores/16 GiB/100 GiB, 2 zones")
+    assert list(fleet.table.rows_of_host) == ["host-1", "host-2", "host-3"]
+    zones = [fleet.table.aggregates_of_host[f"host-{n}"][0].name for n in (1, 2, 3)]
+    assert zones == ["zone-1", "zone-2", "zone-1"]
+    assert numbers(fleet)["free_ram_mb"] == [16384] * 3
+    assert numbers(fleet)["free_disk_mb"] == [102400] * 3
+
+
+def test_what_was_placed_and_taken_away_leaves_nothing_behind() -> None:
+    fleet = a_fleet()
+    before = numbers(fleet)
+    outcome = fleet.place(a_request(), UUIDS[:6])
+    assert len(outcome.servers) == 6
+    assert sum(numbers(fleet)["num_instances"]) == sum(numbers(fleet)["num_io_ops"]) == 6
+    assert set(hosts_of(fleet)) == set(UUIDS[:6])
+    fleet.settle(outcome.servers[:4])
+    fleet.settle(outcome.servers[:4])
+    assert sum(numbers(fleet)["num_io_ops"]) == 2
+    fleet.remove(outcome.servers)
+    fleet.remove(outcome.servers)
+    assert numbers(fleet) == before
+    assert not hosts_of(fleet)
+    assert not fleet.spec_of
+    assert not list(fleet.reservations)
+
+
+def test_a_refusal_changes_nothing_and_says_why() -> None:
+    fleet = a_fleet()
+    before = numbers(fleet)
+    outcome = fleet.place(a_request(flavor={"memory_mb": 12000}), UUIDS[:9], wants_detail=True)
+    assert outcome.is_refused
+    assert outcome.record.outcome == "no_host_fits"
+    assert [each.filter for each in outcome.record.refusal.findings] == ["RamFilter"]
+    assert numbers(fleet) == before
+
+
+def test_services_never_time_out_and_the_clock_never_goes_back() -> None:
+    fleet = a_fleet()
+    fleet.clock.advance(fleet.clock() + 30 * 86400)
+    assert not fleet.place(a_request(), UUIDS[:1]).is_refused
+    with pytest.raises(ValueError, match="went back by 1 s"):
+        fleet.clock.advance(fleet.clock() - 1)
+
+
+def test_a_server_that_is_placed_again_is_moved() -> None:
+    fleet = a_fleet()
+    (server,) = fleet.place(a_request(), UUIDS[:1]).servers
+    fleet.settle([server])
+    again = fleet.place(a_request(ignore_hosts=[server.key[0]]), UUIDS[:1])
+    assert again.servers[0].key != server.key
+    assert hosts_of(fleet) == {UUIDS[0]: again.servers[0].key[0]}
+    assert sum(numbers(fleet)["num_instances"]) == 1
+
+
+def test_hosts_that_are_disabled_or_taken_out_get_nothing() -> None:
+    fleet = a_fleet("2 × 8 cores/16 GiB")
+    (server,) = fleet.place(a_request(), UUIDS[:1]).servers
+    host = server.key[0]
+    (other,) = {"host-1", "host-2"} - {host}
+    fleet.set_disabled(other)
+    assert fleet.place(a_request(), UUIDS[1:2]).servers[0].key[0] == host
+    fleet.set_disabled(other, disabled=False)
+    gone = fleet.take_out(host)
+    assert {each.uuid for each in gone} == set(UUIDS[:2])
+    assert not hosts_of(fleet)
+    assert fleet.place(a_request(), UUIDS[:2]).servers[1].key[0] == other
+    fleet.remove(gone)
+    assert set(hosts_of(fleet)) == set(UUIDS[:2])
+
+
+def test_a_copy_changes_on_its_own_and_decides_alike() -> None:
+    fleet = a_fleet()
+    outcome = fleet.place(a_request(), UUIDS[:3])
+    twin, before = fleet.copy(), numbers(fleet)
+    there = twin.place(a_request(flavor={"memory_mb": 2048}), UUIDS[3:8])
+    twin.remove([twin.reservations.of(UUIDS[:1])[0]])
+    assert numbers(fleet) == before
+    assert set(hosts_of(fleet)) == set(UUIDS[:3])
+    here = fleet.place(a_request(flavor={"memory_mb": 2048}), UUIDS[3:8])
+    assert [each.key for each in here.servers] == [each.key for each in there.servers]
+    fleet.remove([*outcome.servers, *here.servers])
+    assert sum(numbers(fleet)["num_instances"]) == 0
+
+
+def test_a_fleet_that_was_read_keeps_down_hosts_and_adopts_its_servers() -> None:
+    node = {"host": "a", "hypervisor_hostname": "a", "updated_at": NOW, "created_at": NOW}
+    usage = {"vcpus": 8, "vcpus_used": 1, "memory_mb": 8192, "free_ram_mb": 7680}
+    disk = {"local_gb": 100, "free_disk_gb": 99, "stats": '{"num_instances": "1"}'}
+    service = {"host": "a", "binary": "nova-compute", "topic": "compute", "last_seen_up": NOW}
+    rows = {
+        "compute_nodes": [
+            {**node, **usage, **disk, "id": 1, "uuid": "1"},
+            {**node, **usage, **disk, "id": 2, "uuid": "2", "host": "b"},
+        ],
+        "services": [service, {**service, "host": "b", "last_seen_up": "2026-11-20T23:00:00Z"}],
+        "instances": [{"uuid": UUIDS[0], "host": "a", "node": "a", "vm_state": "active"}],
+    }
+    fleet = VirtualFleet(a_conf(), CaseFleet(rows), VirtualClock(seconds(moment(NOW))))
+    before = numbers(fleet)
+    adopted = fleet.adopt(UUIDS[0], a_request())
+    assert numbers(fleet) == before
+    assert fleet.servers_on("a") == [adopted]
+    fleet.remove([adopted])
+    assert numbers(fleet)["free_ram_mb"] == [8192, 7680]
+    assert not hosts_of(fleet)
+    assert {each.key[0] for each in fleet.place(a_request(), UUIDS[:5]).servers} == {"a"}
