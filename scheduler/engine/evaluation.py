@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from scheduler import errors
+from scheduler.engine import one_by_one
 from scheduler.filters.base import BaseHostFilter, HostFilter, Reason, request_is_rebuild
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import Fitting
@@ -30,9 +32,6 @@ Bounds = tuple[float, float]
 
 Verdict = tuple[int, str]
 """Number of the filter in the chain, and reason code."""
-
-#: Reason code of a filter that only says yes or no.
-UNSPECIFIED = "unspecified"
 
 
 @dataclass(slots=True)
@@ -80,10 +79,15 @@ class FilterChain:
                 continue
             start = len(found.hosts)
             removed: dict[str, int] = {}
-            if not columnar:
-                removed = _apply_rows(each, found, request, number)
-            elif each.RUN_ON_REBUILD or not is_rebuild:
-                removed = _apply_columns(each, found, request, number)
+            try:
+                if not columnar:
+                    removed = _apply_rows(each, found, request, number)
+                elif each.RUN_ON_REBUILD or not is_rebuild:
+                    removed = _apply_columns(each, found, request, number)
+            except errors.NovaException:
+                raise
+            except Exception as error:
+                raise _failure(name, error, found.hosts, each, request) from error
             found.counts.append(FilterCount(name, start, len(found.hosts), removed))
             if after is not None:
                 after(name)
@@ -164,15 +168,23 @@ def rejections(
 def _apply_rows(
     each: BaseHostFilter, found: Evaluation, request: Any, number: int
 ) -> dict[str, int]:
-    hosts = found.hosts
-    passed = each.filter_all(hosts.states(), request)
-    rows = [] if passed is None else [state.row for state in passed]
-    found.hosts = Candidates(hosts.scope, np.array(rows, dtype=np.int64))
-    lost = len(hosts) - len(found.hosts)
-    if not lost:
-        return {}
-    found.note(number, UNSPECIFIED, hosts.rows[~np.isin(hosts.rows, found.hosts.rows)])
-    return {UNSPECIFIED: lost}
+    passing, refused = one_by_one.ask(each, found.hosts, request)
+    found.hosts = Candidates(found.hosts.scope, np.array(passing, dtype=np.int64))
+    for code, rows in refused.items():
+        found.note(number, code, np.array(rows))
+    return {code: len(rows) for code, rows in refused.items()}
+
+
+def _failure(
+    name: str, error: Exception, hosts: Candidates, each: Any, request: Any
+) -> errors.ExtensionFailed:
+    def again(some: Candidates) -> Any:
+        return list(rejections(each, some, request))
+
+    def rows_again(some: Candidates) -> Any:
+        return one_by_one.ask(each, some, request)
+
+    return one_by_one.failure_of(name, error, hosts, again if is_columnar(each) else rows_again)
 
 
 def log_counts(counts: Sequence[FilterCount], request: Any) -> None:

@@ -167,7 +167,10 @@ class _Scheduler:
         """Note the end of a request that was not served; a *crash* cannot be served anywhere."""
         if type(error) is errors.NovaException:  # a fault, which the manager has logged
             LOG.error("Case %s cannot be decided", self.case.name)
-            answer.update(error=type(error.__cause__).__name__, crash=True)
+            cause = error.__cause__
+            if isinstance(cause, errors.ExtensionFailed):
+                cause = cause.__cause__ or cause
+            answer.update(error=type(cause).__name__, crash=True)
             return
         LOG.debug("Case %s: %s", self.case.name, error)
         answer["error"] = type(error).__name__

@@ -17,6 +17,7 @@ from scheduler.engine.evaluation import (
     is_columnar,
     rejections,
 )
+from scheduler.engine.one_by_one import UNSPECIFIED
 from scheduler.engine.record import SELECTED, DecisionRecord, Verdicts
 from scheduler.explain.measures import MEASURES, describe
 from scheduler.filters.base import BaseHostFilter
@@ -188,7 +189,7 @@ def failures(
 def reason_text(each: BaseHostFilter, code: str) -> str:
     """The sentence for a reason code of a filter."""
     texts = {reason.code: reason.text for reason in getattr(each, "reasons", ())}
-    return texts.get(code, "does not pass")
+    return texts.get(code, "does not pass" if code == UNSPECIFIED else code)
 
 
 def _finding(

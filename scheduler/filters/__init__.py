@@ -6,7 +6,7 @@ To write a filter, start from ``all_hosts_filter`` for the shape and ``ram_filte
 limits and reasons.  The engine and all above it may import this package; it knows no weigher.
 """
 
-from scheduler.filters.base import BaseHostFilter, Condition, HostFilter, Reason
+from scheduler.filters.base import BaseHostFilter, Condition, HostFilter, Reason, Refused
 from scheduler.filters.registry import all_filters
 
-__all__ = ["BaseHostFilter", "Condition", "HostFilter", "Reason", "all_filters"]
+__all__ = ["BaseHostFilter", "Condition", "HostFilter", "Reason", "Refused", "all_filters"]

@@ -24,6 +24,19 @@ class Reason:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The answer of ``host_passes`` that a host does not pass, with the sentence that says why.
+
+    ``explain`` counts hosts by sentence: one that names the host says too much.
+    """
+
+    sentence: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
 Condition = tuple[Reason, np.ndarray]
 
 
@@ -76,8 +89,8 @@ class BaseHostFilter:
             return True
         return bool(self.host_passes(host_state, spec_obj))
 
-    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
-        """True when *host_state* can take the request."""
+    def host_passes(self, host_state: Any, spec_obj: Any) -> bool | Refused:
+        """True when *host_state* can take the request; False or Refused when it cannot."""
         raise NotImplementedError(f"{self.name} does not implement host_passes")
 
 
