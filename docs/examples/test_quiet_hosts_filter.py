@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from quiet_hosts_filter import QuietHostsFilter
 
-from tests.builders import a_host, a_request, verdict
+from scheduler import errors
+from scheduler.testing import Decider, a_host, a_request, verdict
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,11 @@ def test_the_last_place_is_given_once() -> None:
     host = a_host(num_io_ops=2)
     host.consume_from_request(a_request())
     assert verdict(QuietHostsFilter(), host, a_request()) == ["quiet_hosts.busy"]
+
+
+def test_servers_go_where_it_is_quiet() -> None:
+    scheduler = Decider({"num_io_ops": 5}, {"num_io_ops": 2}, filters=[QuietHostsFilter])
+    assert scheduler.decide(a_request()) == ["h2"]
+    with pytest.raises(errors.NoValidHost):
+        scheduler.decide(a_request())
+    assert scheduler.explain()["filters"][0]["removed"] == {"quiet_hosts.busy": 2}

@@ -72,7 +72,7 @@ def test_the_filter_of_the_page_from_copy_to_service(transport_url, tmp_path):
         )
     text = (tmp_path / "printed").read_text()
     assert done.returncode == 0, text
-    assert "5 passed" in text
+    assert "6 passed" in text
     (decided,) = [json.loads(line) for line in text.splitlines() if line.startswith('{"')]
     left = [["h2", "n2"], ["h3", "n3"]]
     assert decided["filters"][-1] == {"name": "CalmHostsFilter", "passed": left}

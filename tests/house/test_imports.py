@@ -26,7 +26,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"broker", "notifications"}),
     frozenset({"builds"}),
     frozenset({"manager", "nova_compat", "shadow"}),
-    frozenset({"evaluation", "introspection", "metrics", "status_page"}),
+    frozenset({"evaluation", "introspection", "metrics", "status_page", "testing"}),
     frozenset({"daemon"}),
     frozenset({"cli"}),
     frozenset({"cmd"}),
