@@ -23,7 +23,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"claims"}),
     frozenset({"drivers", "rpc"}),
     frozenset({"replay"}),
-    frozenset({"broker", "notifications"}),
+    frozenset({"broker", "notifications", "planning"}),
     frozenset({"builds"}),
     frozenset({"manager", "nova_compat", "shadow"}),
     frozenset({"evaluation", "introspection", "metrics", "status_page", "testing"}),

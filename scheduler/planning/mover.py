@@ -1,0 +1,198 @@
+"""Single moves on a fleet in memory, each decided by the daemon's engine and taken back at will."""
+
+import math
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from scheduler import errors, objects
+from scheduler.engine.decision import decide
+from scheduler.engine.record import DecisionRecord
+from scheduler.explain import sentences
+from scheduler.explain.answer import to_dict
+from scheduler.explain.refusal import note_refusal
+from scheduler.hosts.reservations import Reservation
+from scheduler.planning.moves import Move
+from scheduler.replay.virtual_fleet import VirtualFleet
+
+#: Alternates that are named with a move.
+ALTERNATES: Final = 2
+
+
+class OutOfTime(Exception):
+    """The time for the search is over."""
+
+
+class Mover:
+    """Moves servers of *fleet*, and takes moves back; OutOfTime after *seconds*."""
+
+    def __init__(
+        self,
+        fleet: VirtualFleet,
+        seconds: float = math.inf,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.fleet = fleet
+        self.moves: list[Move] = []
+        self._clock, self._ends_at, self._made = clock, clock() + seconds, 0
+        #: Per move the server as it was, and as it is.
+        self._changes: list[tuple[Reservation, Reservation, objects.RequestSpec]] = []
+
+    # --- the fleet -----------------------------------------------------------------------
+
+    def rows_but(self, closed: Collection[int]) -> np.ndarray:
+        """The rows that may be chosen, in the table's order, without those *closed*."""
+        order = self.fleet.table.order
+        return order[~np.isin(order, list(closed))] if closed else order
+
+    def rows_of(self, host: str) -> list[int]:
+        """The rows of *host*; InvalidRequest if there is none."""
+        rows = self.fleet.table.row_numbers((host,))
+        if not rows:
+            raise errors.InvalidRequest(field=f"host {host!r:.80}", reason="no such compute host")
+        return rows
+
+    def is_empty(self, host: str) -> bool:
+        """True when no server is on *host*."""
+        return not self.fleet.table.instances.get(host)
+
+    def counts(self) -> dict[str, Any]:
+        """Hosts, those without servers, servers, and how full the others are."""
+        table = self.fleet.table
+        servers = {host: len(table.instances.get(host, ())) for host in table.rows_of_host}
+        full = table.row_numbers(host for host, number in servers.items() if number)
+        total = int(table.column("total_usable_ram_mb")[full].sum())
+        free = int(table.column("free_ram_mb")[full].sum())
+        return {
+            "hosts": len(servers),
+            "empty_hosts": list(servers.values()).count(0),
+            "servers": sum(servers.values()),
+            "memory_packing": round(1 - free / total, 4) if total else 0.0,
+        }
+
+    # --- moves ---------------------------------------------------------------------------
+
+    def move(self, server: Reservation, reason: str, rows: np.ndarray) -> Move | None:
+        """Move *server* to the best of *rows*, but not to the host that it is on; None if none."""
+        self._require_time()
+        source, spec = server.key[0], self.fleet.spec_of[server.uuid or ""]
+        rows = rows[~np.isin(rows, self.fleet.table.row_numbers((source,)))]
+        self.fleet.remove([server])
+        made, others = self._place(server, spec, rows)
+        if made is None:
+            self._put_back(server, spec)
+            return None
+        group = spec.instance_group.uuid if spec.instance_group is not None else None
+        flavor = spec.flavor
+        size = (flavor.memory_mb, flavor.vcpus, flavor.root_gb + (flavor.ephemeral_gb or 0))
+        move = Move(server.uuid or "", source, made.key[0], *size, reason, others, group)
+        self.moves.append(move)
+        self._changes.append((server, made, spec))
+        return move
+
+    def take_back(self, length: int) -> None:
+        """Undo the latest moves, so that *length* stay."""
+        while len(self.moves) > length:
+            self.moves.pop()
+            before, after, spec = self._changes.pop()
+            self.fleet.remove([after])
+            self._put_back(before, spec)
+
+    def script(self) -> list[tuple[str, str, int]]:
+        """The moves as server, reason and row, for ``replay``."""
+        rows = self.fleet.table.rows
+        return [
+            (move.server, move.reason, rows[after.key])
+            for move, (_before, after, _spec) in zip(self.moves, self._changes, strict=True)
+        ]
+
+    def replay(self, script: Sequence[tuple[str, str, int]]) -> None:
+        """Make the moves of *script* instead of those made, whatever the time."""
+        self.take_back(0)
+        self._ends_at = math.inf
+        for uuid, reason, row in script:
+            (server,) = self.fleet.reservations.of([uuid])
+            self.move(server, reason, np.array([row]))
+
+    def fits(self, spec: objects.RequestSpec, rows: np.ndarray) -> Reservation | None:
+        """Place one nameless server of *spec* on the best of *rows*; None if none will do."""
+        self._require_time()
+        self._made += 1
+        made, _others = self._place(None, spec, rows, uuid=f"server {self._made}")
+        return made
+
+    def refusal(self, spec: objects.RequestSpec, uuid: str, rows: np.ndarray) -> str | None:
+        """Sentence on why none of *rows* will do for *spec*; None if one will.  Nothing changes."""
+        record = DecisionRecord(None, (uuid,), 1, 0, wants_detail=True)
+        made, _others = self._place(None, spec, rows, record, uuid)
+        if made is not None:
+            self.fleet.reservations.release(made)
+            return None
+        return sentences.cause(to_dict(record))
+
+    def _place(
+        self,
+        server: Reservation | None,
+        spec: objects.RequestSpec,
+        rows: np.ndarray,
+        record: DecisionRecord | None = None,
+        uuid: str = "",
+    ) -> tuple[Reservation | None, tuple[str, ...]]:
+        """The reservation of one server, and the hosts that would do as well."""
+        fleet, policy = self.fleet, self.fleet.driver.settings.policy
+        name = uuid if server is None else server.uuid or ""
+        own = self._own_spec(spec, name)
+        notes = DecisionRecord(None, (name,), 1, 0) if record is None else record
+
+        def refused(hosts: Any, evaluation: Any, index: int) -> None:
+            note_refusal(notes, policy, own, hosts, evaluation, index)
+
+        try:
+            placement = decide(
+                policy,
+                fleet.reservations,
+                own,
+                (name,),
+                alternates=ALTERNATES if server is not None else 0,
+                now=fleet.clock(),
+                record=notes,
+                rows=rows,
+                on_refusal=refused,
+            )
+        except errors.NoValidHost as error:
+            notes.outcome, notes.failure = errors.code_of(error), str(error)
+            return None, ()
+        (made,) = placement.reservations
+        if server is not None:
+            fleet.spec_of[server.uuid or ""] = spec
+            fleet.settle([made])
+        others = placement.alternates[0] if placement.alternates else []
+        return made, tuple(each.host for each in others)
+
+    def _own_spec(self, spec: objects.RequestSpec, uuid: str) -> objects.RequestSpec:
+        """*spec* for one server that may go anywhere; its group is where its members are now."""
+        own = spec.copy()
+        own.num_instances = 1
+        own.ignore_hosts = own.force_hosts = own.force_nodes = own.retry = None
+        own.requested_destination = None
+        own.instance_uuid = uuid
+        if (group := own.instance_group) is not None:
+            homes = self.fleet.table.host_of_instance
+            members = [each for each in group.members or () if each != uuid]
+            group.hosts = sorted({homes[each] for each in members if each in homes})
+        return own
+
+    def _put_back(self, server: Reservation, spec: objects.RequestSpec) -> None:
+        self.fleet.reservations.add(server)
+        self.fleet.spec_of[server.uuid or ""] = spec
+
+    def _require_time(self) -> None:
+        if self._clock() > self._ends_at:
+            raise OutOfTime
+
+
+def by_size(servers: Sequence[Reservation]) -> list[Reservation]:
+    """The *servers*, the largest first: what is left is easier to place."""
+    return sorted(servers, key=lambda e: (-e.amount.ram_mb, -e.amount.vcpus, e.uuid or ""))

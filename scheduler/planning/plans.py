@@ -1,0 +1,299 @@
+"""Plans: hosts to drain, room for a flavor, hosts to free, rules that time has broken.
+
+Every state between two moves obeys the filters, as each move is decided on the state after those
+before it.
+"""
+
+import itertools
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from scheduler import objects
+from scheduler.hosts.reservations import Reservation
+from scheduler.planning.mover import Mover, OutOfTime, by_size
+from scheduler.planning.moves import Plan, Stuck
+
+#: Hosts on which room is sought for one server, those that lack least first.
+HOSTS_TRIED: Final = 16
+#: Orders of hosts that are tried where the first one frees too few.
+ORDERS: Final = 24
+#: In larger fleets other orders take too long and free few more.
+MOST_HOSTS_REORDERED: Final = 64
+#: Refusals that say nothing of rules: of hosts that take no new servers, or are full.
+_NOT_RULES: Final = frozenset(("ComputeFilter", "RetryFilter"))
+
+_UNKNOWN: Final = "nothing is known of its request"
+
+Progress = Callable[[int, int], None]
+"""Told how many of how many are done."""
+
+
+def _silent(done: int, total: int) -> None:
+    del done, total
+
+
+class Planner:
+    """Makes one plan on the fleet of *mover*, which then has its moves.
+
+    *unmovable* has the reasons why servers cannot be moved, by uuid.
+    """
+
+    def __init__(
+        self, mover: Mover, unmovable: Mapping[str, str], progress: Progress = _silent
+    ) -> None:
+        self._mover, self._reasons, self._progress = mover, unmovable, progress
+        self._fleet = mover.fleet
+
+    # --- drain ---------------------------------------------------------------------------
+
+    def drain(self, hosts: Sequence[str]) -> Plan:
+        """Move every server off *hosts*; InvalidRequest names one that is not there."""
+        mover, stuck = self._mover, list[Stuck]()
+        closed = list(itertools.chain.from_iterable(map(mover.rows_of, dict.fromkeys(hosts))))
+        plan = self._begin("drain", len(dict.fromkeys(hosts)))
+        rows = mover.rows_but(closed)
+        servers = by_size([each for host in hosts for each in self._fleet.servers_on(host)])
+        for host in dict.fromkeys(hosts):
+            stuck += self._unmovable(host)
+        try:
+            for done, server in enumerate(servers):
+                self._progress(done, len(servers))
+                reason = f"drain {server.key[0]}"
+                if mover.move(server, reason, rows) is None and not self._make_room_for(
+                    server, reason, rows
+                ):
+                    spec = self._fleet.spec_of[server.uuid or ""]
+                    why = (
+                        mover.refusal(spec, server.uuid or "", rows) or "no host stays free for it"
+                    )
+                    stuck.append(Stuck(server.uuid or "", server.key[0], why))
+        except OutOfTime:
+            plan.is_cut_off = True
+        return self._end(plan, filter(mover.is_empty, dict.fromkeys(hosts)), stuck)
+
+    def _make_room_for(self, server: Reservation, reason: str, rows: np.ndarray) -> bool:
+        """Move *server* to a host of *rows* that others leave for it; False if none can be."""
+        spec, begun = self._fleet.spec_of[server.uuid or ""], len(self._mover.moves)
+        for row in self._nearly_enough(spec, rows):
+            if self._clear(spec, row, rows, f"room for {server.uuid}") and self._mover.move(
+                server, reason, np.array([row])
+            ):
+                return True
+            self._mover.take_back(begun)
+        return False
+
+    # --- fit -----------------------------------------------------------------------------
+
+    def fit(self, spec: objects.RequestSpec, count: int) -> Plan:
+        """Make room for *count* servers of *spec*, with as few moves as are found."""
+        mover, made = self._mover, list[Reservation]()
+        plan, rows = self._begin("fit", count), mover.rows_but(())
+        try:
+            while len(made) < count:
+                self._progress(len(made), count)
+                placed = mover.fits(spec, rows) or self._fit_one(spec, rows)
+                if placed is None:
+                    why = (
+                        mover.refusal(spec, name := f"server {len(made) + 1} of {count}", rows)
+                        or ""
+                    )
+                    plan.stuck.append(Stuck(name, "", why))
+                    break
+                made.append(placed)
+        except OutOfTime:
+            plan.is_cut_off = True
+        hosts = [each.key[0] for each in made]
+        for each in made:
+            self._fleet.reservations.release(each)
+        return self._end(plan, hosts)
+
+    def _fit_one(self, spec: objects.RequestSpec, rows: np.ndarray) -> Reservation | None:
+        begun = len(self._mover.moves)
+        for row in self._nearly_enough(spec, rows):
+            if self._clear(spec, row, rows, f"room for {spec.flavor.name or 'a server'}"):
+                made = self._mover.fits(spec, np.array([row]))
+                if made is not None:
+                    return made
+            self._mover.take_back(begun)
+        return None
+
+    def _nearly_enough(self, spec: objects.RequestSpec, rows: np.ndarray) -> list[int]:
+        """The rows that would have the room without their servers, those that lack least first."""
+        lacking = self._lacking(spec, rows)
+        share = np.max([lack / max(need, 1) for need, lack in lacking], axis=0)
+        order = np.argsort(share, kind="stable")
+        keys = self._fleet.table.keys
+        movable = (int(rows[at]) for at in order if share[at] > 0)
+        with_servers = (row for row in movable if self._fleet.reservations.on(keys[row]))
+        return list(itertools.islice(with_servers, HOSTS_TRIED))
+
+    def _lacking(self, spec: objects.RequestSpec, rows: np.ndarray) -> list[tuple[int, np.ndarray]]:
+        """Need, and what each of *rows* lacks, of memory, processors and disk."""
+        column = {name: self._fleet.table.column(name)[rows] for name in _COLUMNS}
+        flavor = spec.flavor
+        ram = column["total_usable_ram_mb"] * column["ram_allocation_ratio"]
+        ram -= column["total_usable_ram_mb"] - column["free_ram_mb"]
+        cpu = column["vcpus_total"] * column["cpu_allocation_ratio"] - column["vcpus_used"]
+        disk = column["total_usable_disk_gb"] * 1024 * column["disk_allocation_ratio"]
+        disk -= column["total_usable_disk_gb"] * 1024 - column["free_disk_mb"]
+        disk_mb = (flavor.root_gb + (flavor.ephemeral_gb or 0)) * 1024 + (flavor.swap or 0)
+        needs = ((flavor.memory_mb, ram), (flavor.vcpus, cpu), (disk_mb, disk))
+        return [(need, need - free) for need, free in needs]
+
+    def _clear(self, spec: objects.RequestSpec, row: int, rows: np.ndarray, reason: str) -> bool:
+        """Move servers off *row* until *spec* would have room there; False if that fails."""
+        others = rows[rows != row]
+        on_row = self._fleet.reservations.on(self._fleet.table.keys[row])
+        servers = [each for each in on_row if each.uuid in self._fleet.spec_of]
+        while servers:
+            lacks = [float(lack[0]) for _need, lack in self._lacking(spec, np.array([row]))]
+            if max(lacks) <= 0:
+                return True
+            server = min(servers, key=lambda each: _waste(each, lacks))
+            servers.remove(server)
+            self._mover.move(server, reason, others)
+        return max(float(lack[0]) for _need, lack in self._lacking(spec, np.array([row]))) <= 0
+
+    # --- hosts to free -------------------------------------------------------------------
+
+    def free_hosts(self, wanted: int, most_moves: int, seed: int = 0) -> Plan:
+        """Empty *wanted* hosts more with at most so many moves, the cheapest ones first."""
+        mover, plan = self._mover, self._begin("free-hosts", wanted)
+        hosts = self._hosts_to_free()
+        best: list[tuple[str, str, int]] = []
+        freed, orders = list[str](), self._orders(hosts, random.Random(seed))
+        try:
+            for order in orders:
+                mover.take_back(0)
+                found = self._free_in_order(order, wanted, most_moves)
+                if (len(found), -len(mover.moves)) > (len(freed), -len(best) if freed else 0):
+                    freed, best = found, mover.script()
+                if len(freed) >= wanted:
+                    break
+        except OutOfTime:
+            plan.is_cut_off = True
+        if mover.script() != best:
+            mover.replay(best)
+        return self._end(plan, freed)
+
+    def _hosts_to_free(self) -> list[str]:
+        """The hosts with servers that can all be moved, those with fewest and smallest first."""
+        table, sizes = self._fleet.table, list[tuple[int, int, str]]()
+        for host in table.rows_of_host:
+            servers = self._fleet.servers_on(host)
+            if servers and len(servers) == len(table.instances[host]):
+                sizes.append((len(servers), sum(e.amount.ram_mb for e in servers), host))
+        return [host for _count, _size, host in sorted(sizes)]
+
+    def _orders(self, hosts: list[str], draws: random.Random) -> Iterable[list[str]]:
+        yield hosts
+        if len(hosts) > MOST_HOSTS_REORDERED:
+            return
+        yield sorted(hosts, key=lambda e: sum(s.amount.ram_mb for s in self._fleet.servers_on(e)))
+        for _order in range(ORDERS):
+            draws.shuffle(hosts)
+            yield list(hosts)
+
+    def _free_in_order(self, hosts: Sequence[str], wanted: int, most_moves: int) -> list[str]:
+        mover, table, freed = self._mover, self._fleet.table, list[str]()
+        closed = set(table.row_numbers(filter(mover.is_empty, table.rows_of_host)))
+        for done, host in enumerate(hosts):
+            if len(freed) >= wanted:
+                break
+            self._progress(done, len(hosts))
+            own = table.row_numbers((host,))
+            servers = by_size(self._fleet.servers_on(host))
+            rows = mover.rows_but({*closed, *own})
+            if len(mover.moves) + len(servers) > most_moves or not self._may_take(servers, rows):
+                continue
+            begun = len(mover.moves)
+            if all(mover.move(each, f"free {host}", rows) for each in servers):
+                freed.append(host)
+                closed.update(own)
+            else:
+                mover.take_back(begun)
+        return freed
+
+    def _may_take(self, servers: Sequence[Reservation], rows: np.ndarray) -> bool:
+        """True if *rows* together have the memory for *servers*."""
+        table = self._fleet.table
+        total, ratio = table.column("total_usable_ram_mb")[rows], table.column(_COLUMNS[1])[rows]
+        free = total * ratio - (total - table.column("free_ram_mb")[rows])
+        needed = sum(each.amount.ram_mb for each in servers)
+        return bool(np.maximum(free, 0).sum() >= needed)
+
+    # --- rules ---------------------------------------------------------------------------
+
+    def rules(self) -> Plan:
+        """Find servers on hosts that would not be given to them today, and move them."""
+        mover, plan = self._mover, self._begin("rules", 0)
+        servers = [e for e in self._fleet.reservations if e.uuid in self._fleet.spec_of]
+        servers.sort(key=lambda each: (each.key, each.uuid or ""))
+        rows = mover.rows_but(())
+        try:
+            for done, server in enumerate(servers):
+                self._progress(done, len(servers))
+                why = self._broken(server)
+                if why is None:
+                    continue
+                plan.wanted += 1
+                if mover.move(server, why, rows) is None:
+                    plan.stuck.append(Stuck(server.uuid or "", server.key[0], why))
+                else:
+                    plan.reached += 1
+        except OutOfTime:
+            plan.is_cut_off = True
+        return self._end(plan, ())
+
+    def _broken(self, server: Reservation) -> str | None:
+        """The reason why *server* would not get its host today; None if it would."""
+        spec, home = (
+            self._fleet.spec_of[server.uuid or ""],
+            np.array([self._fleet.table.rows[server.key]]),
+        )
+        self._fleet.remove([server])
+        try:
+            why = self._mover.refusal(spec, server.uuid or "", home)
+        finally:
+            self._fleet.reservations.add(server)
+            self._fleet.spec_of[server.uuid or ""] = spec
+        return None if why is None or any(name in why for name in _NOT_RULES) else why
+
+    # --- all -----------------------------------------------------------------------------
+
+    def _unmovable(self, host: str) -> Iterable[Stuck]:
+        """The instances of *host* that are no servers which can be moved here."""
+        movable = {each.uuid for each in self._fleet.servers_on(host)}
+        for uuid in self._fleet.table.instances.get(host, {}):
+            if uuid not in movable:
+                yield Stuck(uuid, host, self._reasons.get(uuid, _UNKNOWN))
+
+    def _begin(self, goal: str, wanted: int) -> Plan:
+        return Plan(goal, wanted, before=self._mover.counts())
+
+    def _end(self, plan: Plan, hosts: Iterable[str], stuck: Iterable[Stuck] = ()) -> Plan:
+        plan.hosts, plan.moves = list(hosts), list(self._mover.moves)
+        plan.stuck += stuck
+        if plan.goal != "rules":
+            plan.reached = len(plan.hosts)
+        plan.after = self._mover.counts()
+        return plan
+
+
+_COLUMNS: Final = (
+    *("total_usable_ram_mb", "ram_allocation_ratio", "free_ram_mb", "vcpus_total"),
+    *("cpu_allocation_ratio", "vcpus_used", "total_usable_disk_gb", "disk_allocation_ratio"),
+    "free_disk_mb",
+)
+
+
+def _waste(server: Reservation, lacks: Sequence[float]) -> tuple[bool, float, str]:
+    """Rank of *server* as one to leave: first those that free enough alone, the smallest first."""
+    amount: Any = server.amount
+    freed = (amount.ram_mb, amount.vcpus, amount.disk_mb)
+    is_enough = all(each >= lack for each, lack in zip(freed, lacks, strict=True))
+    size = float(amount.ram_mb)
+    return not is_enough, size if is_enough else -size, server.uuid or ""

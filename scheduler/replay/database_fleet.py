@@ -1,0 +1,132 @@
+"""A fleet read from databases once, with the servers on its hosts and what they asked for."""
+
+import functools
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from scheduler import errors, objects
+from scheduler.db import groups
+from scheduler.db.cells import CellsReader
+from scheduler.db.database import Database
+from scheduler.db.databases import Databases
+from scheduler.db.rows import in_batches, select_in
+from scheduler.db.tables import instance_extra, instances, request_specs
+from scheduler.replay.virtual_fleet import VirtualClock, VirtualFleet
+
+#: Distinct flavors that are kept while servers are read: a cloud has a few hundred.
+_FLAVORS_KEPT: Final = 4096
+_COLUMNS: Final = (
+    *(instances.c.uuid, instances.c.host, instances.c.project_id, instances.c.user_id),
+    *(instances.c.memory_mb, instances.c.vcpus, instances.c.root_gb, instances.c.ephemeral_gb),
+    *(instances.c.vm_state, instances.c.task_state),
+    *(instance_extra.c.flavor, instance_extra.c.numa_topology, instance_extra.c.pci_requests),
+)
+_STORED: Final = (request_specs.c.instance_uuid, request_specs.c.spec)
+_NO_TEXT: Final = frozenset((None, "", "null", "[]"))
+
+
+@dataclass(slots=True)
+class DatabaseFleet:
+    """The fleet, and the servers that cannot be taken away there, each with the reason."""
+
+    fleet: VirtualFleet
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+def read(conf: Any, databases: Databases) -> DatabaseFleet:
+    """Read hosts, servers and groups; raises what reading raises where a database is away."""
+    fleet = VirtualFleet(conf, CellsReader(conf, databases), VirtualClock(time.time()))
+    found = DatabaseFleet(fleet)
+    with databases.api.read() as connection:
+        group_of = {
+            uuid: group for group in groups.list_all(connection) for uuid in group.members or ()
+        }
+    for database in _with_instances(databases):
+        with database.read() as connection:
+            servers = _servers(connection)
+        for some in in_batches(servers):
+            texts = _stored(databases.api, [row.uuid for row in some])
+            for row in some:
+                _adopt(found, row, _spec(row, texts.get(row.uuid), group_of))
+    return found
+
+
+def _with_instances(databases: Databases) -> Iterator[Database]:
+    if not databases.has_cells:
+        yield databases.main
+        return
+    for cell in databases.cells():
+        if not cell.disabled:
+            yield databases.of_cell(cell)
+
+
+def _servers(connection: Connection) -> list[Any]:
+    query = (
+        sa.select(*_COLUMNS)
+        .outerjoin(instance_extra, instance_extra.c.instance_uuid == instances.c.uuid)
+        .where(instances.c.deleted == 0, instances.c.host.is_not(None))
+        .order_by(instances.c.id)
+    )
+    return list(connection.execute(query))
+
+
+def _adopt(found: DatabaseFleet, row: Any, spec: objects.RequestSpec | None) -> None:
+    if row.task_state is not None:
+        found.left_out[row.uuid] = f"it is at work ({row.task_state})"
+    elif spec is None:
+        found.left_out[row.uuid] = "its flavor is not known"
+    elif row.numa_topology not in _NO_TEXT or row.pci_requests not in _NO_TEXT:
+        found.left_out[row.uuid] = "it has cells or devices of its own"
+    else:
+        try:
+            found.fleet.adopt(row.uuid, spec)
+        except (KeyError, ValueError) as error:
+            found.left_out[row.uuid] = f"its host's report does not tell what it takes ({error})"
+
+
+def _stored(api: Database, uuids: Sequence[str]) -> dict[str, str]:
+    """The requests that are stored, by server."""
+    with api.read() as connection:
+        found = select_in(connection, sa.select(*_STORED), _STORED[0], uuids)
+        return {row.instance_uuid: row.spec for row in found}
+
+
+def _spec(
+    row: Any, text: str | None, group_of: Mapping[str, objects.InstanceGroup]
+) -> objects.RequestSpec | None:
+    """The request of a server from the *text* that was stored, else one made of its row."""
+    flavor = _flavor(row)
+    if flavor is None:
+        return None
+    try:
+        spec = objects.RequestSpec() if text is None else objects.from_primitive(json.loads(text))
+    except (errors.NovaException, ValueError, TypeError):
+        spec = objects.RequestSpec()
+    spec.flavor, spec.num_instances, spec.instance_uuid = flavor, 1, row.uuid
+    spec.project_id, spec.user_id = row.project_id, row.user_id
+    spec.instance_group = group_of.get(row.uuid)
+    return spec
+
+
+def _flavor(row: Any) -> objects.Flavor | None:
+    """The flavor that the server has now."""
+    if row.flavor:
+        return _parsed_flavor(row.flavor)
+    sizes = {name: getattr(row, name) or 0 for name in ("memory_mb", "vcpus")}
+    disks = {name: getattr(row, name) or 0 for name in ("root_gb", "ephemeral_gb")}
+    return objects.Flavor(id=0, name="", swap=0, extra_specs={}, **sizes, **disks)
+
+
+@functools.lru_cache(_FLAVORS_KEPT)
+def _parsed_flavor(text: str) -> objects.Flavor | None:
+    try:
+        flavor = objects.from_primitive(json.loads(text)["cur"])
+    except (errors.NovaException, LookupError, ValueError, TypeError):
+        return None
+    return flavor if isinstance(flavor, objects.Flavor) else None
