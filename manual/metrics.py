@@ -11,6 +11,7 @@ HEAD = """# Metrics
 
 What `/metrics` shows ([observe](observe.md)). Values of several workers become one: a gauge says
 how. Counters keep what workers had counted that were restarted. Labels come from closed sets.
+The names of version 0.1 go away with the next version.
 
 """
 
@@ -23,5 +24,6 @@ def text() -> str:
 def _item(metric: Metric) -> str:
     kind = f"gauge, {metric.kind.value}" if metric.kind.is_gauge else metric.kind.value
     labels = f" by {', '.join(f'`{label}`' for label in metric.labels)}" if metric.labels else ""
-    item = f"* `{metric.name}` ({kind}{labels}). {metric.help}"
+    former = f" Also `{metric.former}`, as in version 0.1." if metric.former else ""
+    item = f"* `{metric.name}` ({kind}{labels}). {metric.help}{former}"
     return textwrap.fill(item, WIDTH, subsequent_indent="  ", break_on_hyphens=False)

@@ -26,6 +26,8 @@ from scheduler.daemon.health import Check, Status, WorkerHealth
 from scheduler.daemon.periodic import RepeatingTask
 from scheduler.daemon.reload import Outcome
 from scheduler.daemon.reports import Reports
+from scheduler.db.overview import Overview
+from scheduler.hosts.host_manager import HostManager
 from scheduler.metrics import catalogue, readings
 from scheduler.metrics.counters import Counters
 from scheduler.metrics.samples import Samples, Snapshots, render
@@ -76,6 +78,7 @@ class Monitoring:
         for outcome in Outcome:
             self.counters.set(catalogue.RELOADS, 0, outcome.value)
         self._readings: list[Reading] = [self.counters.write_to, readings.read_process]
+        self._asked_readings: list[Reading] = []
         self.is_reload_refused = False
         """True when the last reload was refused."""
         self.reports = reports or Reports()
@@ -105,7 +108,6 @@ class Monitoring:
         """Answer, in one of *workers* workers, until *ending*; all answer at the same address."""
         if self._listening is None or self._folder is None:
             return
-        self.counters.set(catalogue.STARTED_AT, time.time())
         self._readings += [
             functools.partial(readings.read_in_flight, in_flight=health.in_flight),
             lambda samples: readings.read_consumer(samples, health.consumer()),
@@ -146,6 +148,8 @@ class Monitoring:
             samples, alive = snapshots.together()
             samples.set(catalogue.WORKERS, count, "configured")
             samples.set(catalogue.WORKERS, len(alive), "alive")
+            with contextlib.suppress(TimeoutError):  # a decision takes long: without them, then
+                self.hub.call(self._read_asked, samples)
             body, content_type = render(samples, request.headers.get("accept", ""))
             return Response(body, content_type)
 
@@ -158,10 +162,25 @@ class Monitoring:
         self.routes.add("/metrics", answer)
         self.routes.add(_TELL, tell_now)
 
-    def watch_manager(self, manager: Any, conf: cfg.ConfigOpts) -> None:
-        """Count what *manager* decides, and what reading the hosts costs."""
+    def _read_asked(self, samples: Samples) -> None:
+        """Put what is found out for whoever asks into *samples*."""
+        for read in self._asked_readings:
+            read(samples)
+
+    def watch_manager(self, manager: Any, conf: cfg.ConfigOpts, overview: Overview) -> None:
+        """Count what *manager* decides, and what reading the hosts costs.
+
+        *overview* has the flavors that still fit, or not.
+        """
         if not self.is_enabled:
             return
+        if isinstance(known := manager.driver.host_manager, HostManager):
+            zone = conf.default_availability_zone
+            self._asked_readings.append(
+                lambda samples: readings.read_capacity(
+                    samples, known, zone, overview.latest()["flavors"]
+                )
+            )
         manager.recorder.listeners.append(self.counters.decided)
         hosts = manager.driver.host_manager
         if hasattr(hosts, "read_listeners"):

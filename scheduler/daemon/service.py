@@ -30,6 +30,7 @@ from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.db.discovery import HostDiscovery
+from scheduler.db.overview import Overview
 from scheduler.drivers.loading import load_host_manager
 from scheduler.explain.store import Store
 from scheduler.hosts.host_manager import HostManager
@@ -145,7 +146,9 @@ class Service(Worker):
         self._manager = manager = build_manager(
             self.conf_in_force, databases, notifications=notifications, builds=builds
         )
-        monitoring.watch_manager(manager, conf)
+        has_records = conf.explain.database
+        overview = Overview(databases, conf.host, BINARY, has_records=has_records)
+        monitoring.watch_manager(manager, conf, overview)
         self._store_records(manager, databases.main, ending)
         own_database = Database.from_conf(conf)
         ending.callback(own_database.dispose)

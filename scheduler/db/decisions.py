@@ -65,3 +65,19 @@ def purge(connection: Connection, before: datetime.datetime, most: int) -> int:
         decision_instances.delete().where(decision_instances.c.decision_id <= number)
     )
     return connection.execute(decisions.delete().where(decisions.c.id <= number)).rowcount
+
+
+def counts(connection: Connection, daemon: str, since: datetime.datetime) -> dict[str, Any]:
+    """Decisions and their servers by outcome that *daemon* has recorded *since* then."""
+    query = (
+        sa.select(
+            decisions.c.outcome,
+            sa.func.count(sa.distinct(decisions.c.id)),
+            sa.func.count(decision_instances.c.id),
+        )
+        .select_from(decisions.outerjoin(decision_instances))
+        .where(decisions.c.recorded_at >= since, decisions.c.daemon == daemon)
+        .group_by(decisions.c.outcome)
+    )
+    found = connection.execute(query).all()
+    return {outcome: {"decisions": n, "servers": servers} for outcome, n, servers in found}

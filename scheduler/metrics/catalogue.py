@@ -24,6 +24,7 @@ class Kind(enum.Enum):
     MAX = "the greatest of the workers"
     MIN = "the least of the workers"
     NEWEST = "that of the worker that has read the hosts last"
+    ASKED = "as the worker has it that was asked"
 
     @property
     def is_gauge(self) -> bool:
@@ -40,12 +41,34 @@ class Metric:
     help: str
     labels: tuple[str, ...] = ()
 
+    @property
+    def former(self) -> str | None:
+        """The name that it had up to version 0.1, under which it is shown as well."""
+        former = _FORMER.get(self.name.removeprefix(PREFIX))
+        return former and PREFIX + former
+
+
+PREFIX: Final = "nova_scheduler_"
+#: Names that are the same for every program, and have no prefix.
+SHARED: Final = ("process_", "python_")
+_FORMER: Final = {
+    "decision_duration_seconds": "decision_seconds",
+    "stage_duration_seconds": "stage_seconds",
+    "placement_call_duration_seconds": "placement_call_seconds",
+    "state_read_duration_seconds": "state_read_seconds",
+    "process_cpu_seconds_total": "cpu_seconds_total",
+    "process_resident_memory_bytes": "resident_memory_bytes",
+    "process_start_time_seconds": "start_timestamp_seconds",
+}
+
 
 def _maker(kind: Kind) -> Callable[..., Metric]:
-    return lambda name, text, *labels: Metric(f"nova_scheduler_{name}", kind, text, labels)
+    return lambda name, text, *labels: Metric(
+        name if name.startswith(SHARED) else PREFIX + name, kind, text, labels
+    )
 
 
-_counter, _histogram, _sum, _highest, _lowest, _newest = map(_maker, Kind)
+_counter, _histogram, _sum, _highest, _lowest, _newest, _asked = map(_maker, Kind)
 
 # --- decisions ---------------------------------------------------------------------------
 
@@ -54,9 +77,13 @@ DECISIONS = _counter(
 )
 PLACED = _counter("instances_placed_total", "Instances that were given a host.")
 REPEATED = _counter("repeated_requests_total", "Repeated requests, which got the first answer.")
-DECISION_SECONDS = _histogram("decision_seconds", "From the arrival of a request to its answer.")
+DECISION_SECONDS = _histogram(
+    "decision_duration_seconds", "From the arrival of a request to its answer."
+)
 STAGE_SECONDS = _histogram(
-    "stage_seconds", "A decision's stages: refresh, filter, weigh, claim, later_instances.", "stage"
+    "stage_duration_seconds",
+    "A decision's stages: refresh, filter, weigh, claim, later_instances.",
+    "stage",
 )
 REMOVED = _counter(
     "hosts_removed_total", "Hosts removed for the first instance.", "filter", "reason"
@@ -70,7 +97,7 @@ CLAIMS_OPEN = _newest("claims_open", "Claims in the database that no report of a
 PICKS_OPEN = _sum("picks_open", "Promised hosts whose reports do not show the instance yet.")
 
 PLACEMENT_SECONDS = _histogram(
-    "placement_call_seconds",
+    "placement_call_duration_seconds",
     "Calls to Placement by requests: question (about a host), list, read, claim, give_back.",
     "kind",
 )
@@ -95,10 +122,26 @@ HOSTS = _newest(
     "state",
 )
 INSTANCES = _newest("instances", "Instances known to be on a host.")
-READ_SECONDS = _histogram("state_read_seconds", "Reading changes of the hosts, or all.", "kind")
+READ_SECONDS = _histogram(
+    "state_read_duration_seconds", "Reading changes of the hosts, or all.", "kind"
+)
 READ_FAILURES = _counter("state_read_failures_total", "Reads of the hosts that failed.")
 ROWS_READ = _counter("state_rows_read_total", "Rows of compute nodes and instances that were read.")
 REPAIRS = _counter("state_repairs_total", "Rows that a full read or a look back has found late.")
+ZONE: Final = ("zone", "kind")
+_KINDS: Final = (
+    "physical, capacity (with overcommitment), used, and free, which is what servers can still get "
+    "on hosts that take any. A host in two zones counts in both."
+)
+ZONE_HOSTS = _asked("zone_hosts", "Compute nodes by zone: all, and those that take servers.", *ZONE)
+ZONE_MEMORY = _asked("zone_memory_bytes", f"Memory by zone: {_KINDS}", *ZONE)
+ZONE_VCPUS = _asked("zone_vcpus", f"vCPUs by zone: {_KINDS}", *ZONE)
+ZONE_DISK = _asked("zone_disk_bytes", f"Local disk by zone: {_KINDS}", *ZONE)
+FITS = _asked(
+    "flavor_fits",
+    "Servers of a flavor that still fit, by memory, vCPUs and disk alone: filters may refuse more.",
+    *("flavor", "zone"),
+)
 CELL: Final = ("cell", "name")
 CELL_UP = _lowest("cell_up", "Whether the hosts of a cell are decided on.", *CELL)
 CELL_READ_AT = _lowest("cell_read_timestamp_seconds", "When a cell's hosts were read last.", *CELL)
@@ -140,9 +183,24 @@ RELOAD_OK = _lowest("last_reload_successful", "0 after a refused reload, else 1.
 RELOAD_AT = _highest("last_reload_timestamp_seconds", "When the configuration was reloaded last.")
 WORKERS = _sum("workers", "Workers: configured, or alive (heard of late).", "state")
 WORKER_STARTS = _counter("worker_starts_total", "Started workers, replacements included.")
-CPU_SECONDS = _counter("cpu_seconds_total", "CPU time of all workers.")
-MEMORY_BYTES = _sum("resident_memory_bytes", "Resident memory of all workers.")
-STARTED_AT = _lowest("start_timestamp_seconds", "When the worker that runs longest was started.")
+CPU_SECONDS = _counter("process_cpu_seconds_total", "CPU time of all workers.")
+MEMORY_BYTES = _sum("process_resident_memory_bytes", "Resident memory of all workers.")
+VIRTUAL_BYTES = _sum("process_virtual_memory_bytes", "Virtual memory of all workers.")
+OPEN_FDS = _sum("process_open_fds", "Open file descriptors of all workers.")
+MAX_FDS = _sum("process_max_fds", "Most file descriptors that all workers may open.")
+STARTED_AT = _lowest("process_start_time_seconds", "When the worker that runs longest was started.")
+PYTHON_INFO = _highest(
+    "python_info",
+    "1; the labels say which Python runs.",
+    *("version", "implementation", "major", "minor", "patchlevel"),
+)
+GC_COLLECTED = _counter(
+    "python_gc_objects_collected_total", "Objects that Python's collector freed.", "generation"
+)
+GC_STUCK = _counter(
+    "python_gc_objects_uncollectable_total", "Objects that it could not free.", "generation"
+)
+GC_RUNS = _counter("python_gc_collections_total", "Runs of Python's collector.", "generation")
 BUILD_INFO = _highest(
     "build_info", "1; the labels say what runs.", *("version", "driver", "claims", "concurrency")
 )

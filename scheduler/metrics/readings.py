@@ -1,30 +1,65 @@
 """Values read off the running parts now and then; decisions neither ask nor wait for them."""
 
 import datetime
-import os
-import resource
+import itertools
 import time
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Final
 
 import numpy as np
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from scheduler.claims.shared_reservations import SharedReservations
+from scheduler.hosts import capacity
 from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.host_manager import HostManager
 from scheduler.metrics import catalogue
 from scheduler.metrics.samples import Samples
 from scheduler.notifications.notifier import Outbox
 from scheduler.rpc.in_flight import InFlightRequests
 from scheduler.rpc.server import Server
 
+#: Those of the library; none is registered where it would be shown besides ours.
+_OF_PROCESSES: Final = (
+    ProcessCollector(registry=None),
+    PlatformCollector(registry=CollectorRegistry()),
+    GCCollector(registry=CollectorRegistry()),
+)
+MOST_FLAVORS: Final = 200
+"""The first so many are shown: each has a series per zone."""
+_BYTES: Final = 1024 * 1024
+_OF_ZONES: Final = {
+    capacity.MEMORY: (catalogue.ZONE_MEMORY, _BYTES),
+    capacity.VCPUS: (catalogue.ZONE_VCPUS, 1),
+    capacity.DISK: (catalogue.ZONE_DISK, _BYTES),
+}
+
 
 def read_process(samples: Samples) -> None:
-    """CPU time and memory of this process."""
-    times = os.times()
-    samples.set(catalogue.CPU_SECONDS, times.user + times.system)
-    with open("/proc/self/statm", encoding="ascii") as statm:
-        pages = int(statm.read().split()[1])
-    samples.set(catalogue.MEMORY_BYTES, pages * resource.getpagesize())
+    """The metrics that every program has, of this process."""
+    for family in itertools.chain.from_iterable(each.collect() for each in _OF_PROCESSES):
+        for sample in family.samples:
+            if (metric := catalogue.BY_NAME.get(sample.name)) is not None:
+                labels = [sample.labels[name] for name in metric.labels]
+                samples.set(metric, sample.value, *labels)
     samples.set(catalogue.WORKER_STARTS, 1)
+
+
+def read_capacity(samples: Samples, hosts: HostManager, zone: str, flavors: Iterable[Any]) -> None:
+    """Capacity of each zone, *zone* being that of hosts in none, and the servers that still fit."""
+    fleet = capacity.Fleet.from_manager(hosts, zone)
+    for name, found in fleet.totals().items():
+        if name is None:
+            continue
+        samples.set(catalogue.ZONE_HOSTS, found[capacity.HOSTS], name, "all")
+        samples.set(catalogue.ZONE_HOSTS, found[capacity.TAKING], name, capacity.TAKING)
+        for resource, (metric, unit) in _OF_ZONES.items():
+            for kind, amount in found[resource].items():
+                samples.set(metric, amount * unit, name, kind)
+    for each in fleet.fits(itertools.islice(flavors, MOST_FLAVORS)):
+        if each["fits"] is not None:
+            for name, count in each["zones"].items():
+                samples.set(catalogue.FITS, count, each["flavor"], name)
 
 
 def read_in_flight(samples: Samples, in_flight: InFlightRequests) -> None:

@@ -20,7 +20,7 @@ import os
 import pathlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
@@ -109,8 +109,9 @@ class Samples(Collector):
         values = sorted(self.values.items(), key=lambda item: item[0])
         for metric in CATALOGUE:
             own = [(labels, value) for (name, labels), value in values if name == metric.name]
-            if own:
-                yield _family(metric, own)
+            for name in (metric.name, metric.former) if own else ():
+                if name:
+                    yield _family(replace(metric, name=name), own)
 
 
 def _added(known: list[float], value: list[float]) -> list[float]:

@@ -100,6 +100,10 @@ def test_metrics_before_and_after_decisions(observed, tmp_path):
     assert before["workers", "alive"] == before["workers", "configured"] == WORKERS
     assert before["hosts", "up"] == len(fleet.HOSTS)
     assert before["consumer_up",] == 1
+    assert before["zone_hosts", "taking", fleet.ZONE] == len(fleet.ZONE_HOSTS)
+    assert before["zone_memory_bytes", "free", "nova"] == 1.5 * fleet.MEMORY_MB * 1024**2
+    fits = "flavor_fits", "m1.small", fleet.ZONE
+    wait_until(lambda: observed.endpoint.metrics().get(fits, 0) > 0, 60, "flavors that fit")
 
     with scheduler_api(tmp_path, observed.transport_url) as api:
         for number in range(REQUESTS):
@@ -108,16 +112,16 @@ def test_metrics_before_and_after_decisions(observed, tmp_path):
         too_big.flavor.memory_mb = TOO_MUCH_MB
         with pytest.raises(errors.NoValidHost):
             api.select_destinations(a_context(), too_big, [uuid(99)])
-    after = grown(observed, before, REQUESTS + 1, "decision_seconds_count")
+    after = grown(observed, before, REQUESTS + 1, "decision_duration_seconds_count")
     for series, more in {
         ("decisions_total", "selected"): REQUESTS,
         ("decisions_total", "no_host_fits"): 1,
         ("instances_placed_total",): REQUESTS,
-        ("decision_seconds_bucket", "+Inf"): REQUESTS + 1,
+        ("decision_duration_seconds_bucket", "+Inf"): REQUESTS + 1,
         ("hosts_removed_total", "RamFilter", "ram.physical"): len(fleet.HOSTS),
     }.items():
         assert after[series] - before.get(series, 0) == more, series
-    reads = "state_read_seconds_count", "changes"
+    reads = "state_read_duration_seconds_count", "changes"
     assert after[reads] > before[reads]
     # Labels come sorted by name.
     build = "database", observed.deployment.backend, "FilterScheduler", "0.2.0"
@@ -197,7 +201,7 @@ def test_reloads_are_counted(observed):
     observed.daemon.signal(signal.SIGHUP)
     after = grown(observed, before, WORKERS, "reloads_total", "applied")
     assert after["last_reload_successful",] == 1
-    assert after["last_reload_timestamp_seconds",] > after["start_timestamp_seconds",]
+    assert after["last_reload_timestamp_seconds",] > after["process_start_time_seconds",]
 
 
 def test_a_broker_that_stops_and_comes_back(observed, tmp_path):

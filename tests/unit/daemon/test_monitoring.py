@@ -77,7 +77,7 @@ def test_while_it_starts(served: Served) -> None:
 def test_decisions_are_counted_from_the_recorder(served: Served) -> None:
     manager = a_manager()
     conf = SimpleNamespace(scheduler=SimpleNamespace(claims="none"))
-    served.monitoring.watch_manager(manager, conf)
+    served.monitoring.watch_manager(manager, conf, None)
     (listener,) = manager.recorder.listeners
     listener(a_record())
     metrics = served.metrics()
@@ -129,7 +129,7 @@ def test_without_an_address_nothing_is_counted() -> None:
     off, manager = Monitoring(), a_manager()
     with contextlib.ExitStack() as ending:
         off.serve(WorkerHealth(InFlightRequests(), 30.0, lambda: Stage.SERVING), 1, ending)
-        off.watch_manager(manager, None)
+        off.watch_manager(manager, None, None)
         off.reloaded(Outcome.APPLIED)
     off.close()
     assert not off.is_enabled

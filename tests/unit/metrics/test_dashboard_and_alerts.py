@@ -23,7 +23,7 @@ RULES = ROOT / "etc" / "prometheus" / "nova-scheduler.rules.yml"
 RULE_TESTS = ROOT / "tests" / "data" / "prometheus" / "rules_test.yml"
 DASHBOARD = ROOT / "etc" / "grafana" / "nova-scheduler.json"
 
-SERIES = re.compile(r"(nova_scheduler_\w+)(?:\{([^}]*)\})?")
+SERIES = re.compile(r"\b((?:nova_scheduler|process|python)_\w+)(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)(?:=~|!~|!=|=)"([^"]*)"')
 GROUPED = re.compile(r"\b(?:by|without|ignoring|on) ?\(([^)]*)\)")
 OF_A_HISTOGRAM = ("_bucket", "_sum", "_count")

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import subprocess
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from scheduler.metrics import catalogue
 from scheduler.metrics.catalogue import CATALOGUE, SECONDS_BUCKETS, Kind, Metric
 from scheduler.metrics.samples import FRESH_SECONDS, Samples, Snapshots, render
 
+FORMER = [each for each in CATALOGUE if each.former]
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
@@ -75,8 +77,9 @@ def test_every_metric_is_rendered_in_every_format(accept: str) -> None:
         openmetrics.text_string_to_metric_families if is_open else text_string_to_metric_families
     )
     found = {family.name: family for family in parse(body.decode())}
-    assert list(found) == [metric.name.removesuffix("_total") for metric in CATALOGUE]
-    for metric in CATALOGUE:
+    named = [each for metric in CATALOGUE for each in (metric.name, metric.former) if each]
+    assert list(found) == [name.removesuffix("_total") for name in named]
+    for metric in (*CATALOGUE, *(replace(each, name=each.former) for each in FORMER)):
         family = found[metric.name.removesuffix("_total")]
         wanted = metric.kind.value if not metric.kind.is_gauge else "gauge"
         assert (family.type, family.documentation) == (wanted, metric.help)
@@ -86,12 +89,14 @@ def test_every_metric_is_rendered_in_every_format(accept: str) -> None:
     buckets = [(float(s.labels["le"]), s.value) for s in seconds if s.name.endswith("_bucket")]
     bounds = [*SECONDS_BUCKETS, float("inf")]
     assert buckets == [(bound, number + 1) for number, bound in enumerate(bounds)]
+    assert len(FORMER) == 7
     assert render(Samples(), accept)[0] in (b"", b"# EOF\n")
 
 
 def test_names() -> None:
     for metric in CATALOGUE:
-        assert metric.name.startswith("nova_scheduler_")
+        assert metric.name.startswith(("nova_scheduler_", "process_", "python_"))
+        assert metric.kind is not Kind.HISTOGRAM or metric.name.endswith("_duration_seconds")
         assert metric.name.endswith("_total") is (metric.kind is Kind.COUNTER), metric.name
         assert metric.help.endswith("."), metric.name
     assert len({metric.name for metric in CATALOGUE}) == len(CATALOGUE)
