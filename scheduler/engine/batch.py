@@ -88,8 +88,10 @@ class Batch:
         self._picked_at = np.full(len(hosts), -1)
         self._passing = hosts.everything(True)
         self._picks: list[int] = []
-        #: Per pick the bounds that it was made with.
-        self._bounds: list[Sequence[Bounds]] = [[part.bounds for part in evaluation.parts]]
+        #: Bounds, each with the first of the picks that were made with them.
+        self._bounds: list[tuple[int, Sequence[Bounds]]] = [
+            (0, [part.bounds for part in evaluation.parts])
+        ]
 
     @property
     def rows(self) -> list[int]:
@@ -148,7 +150,8 @@ class Batch:
             best = at_hand.best()
             if best is None:
                 return
-            self._bounds.append(at_hand.bounds)
+            if self._bounds[-1][1] is not at_hand.bounds:
+                self._bounds.append((len(self._picks), at_hand.bounds))
             self._pick(int(at_hand.places[best]))
 
     # --- among equals --------------------------------------------------------------------
@@ -163,21 +166,25 @@ class Batch:
         return self._first_by_bounds(places)
 
     def _first_by_bounds(self, places: np.ndarray) -> int:
-        """The one that stood first in the latest ranking that tells them apart."""
-        left = np.arange(len(places))
-        times = self._times[places]
-        for number in range(len(self._picks) - 1, -1, -1):
-            picked = places[left] == self._picks[number]
-            if picked.any():
-                return int(left[picked][0])
-            hosts = self._hosts.take(places[left])
-            _passing, raws = self._level(hosts, times[left])
+        """The one that stood first in the latest ranking that tells them apart.
+
+        With the same bounds a ranking differs from the one before by the picked host alone, which
+        then is the first among its equals.
+        """
+        left, last = np.arange(len(places)), len(self._picks) - 1
+        times, picked_at = self._times[places], self._picked_at[places]
+        for first, bounds in reversed(self._bounds):
+            if (latest := picked_at[left]).max() == last:
+                return int(left[latest.argmax()])
+            _passing, raws = self._level(self._hosts.take(places[left]), times[left])
             totals = np.zeros(len(left))
-            for raw, bounds, factor in zip(raws, self._bounds[number], self._factors, strict=True):
-                totals += weighted(raw, bounds, some(factor, places[left]), extremes(raw))
+            for raw, ends, factor in zip(raws, bounds, self._factors, strict=True):
+                totals += weighted(raw, ends, some(factor, places[left]), extremes(raw))
             left = left[totals == totals.max()]
-            if len(left) == 1:
-                break
+            latest = picked_at[left]
+            if len(left) == 1 or latest.max() >= first:
+                return int(left[latest.argmax()])
+            last = first - 1
         return int(left[0])
 
 

@@ -8,6 +8,7 @@ from scheduler import errors, objects, semantics
 from scheduler.engine import Policy
 from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.registry import load_filters
+from scheduler.weights.base import HostWeigher
 from scheduler.weights.registry import load_weighers
 from tests.builders import NOW, a_conf, a_fleet, a_request
 from tests.unit.engine.deciding import Decider
@@ -169,6 +170,29 @@ def test_newtons_weighers_keep_their_scale_unless_the_request_fails():
         place(a_decision(a_fleet({"free_ram_mb": 16384}, {}), **policy), count=50)
     [ram] = policy["weighers"]
     assert (ram.minval, ram.maxval) == (0, 8192.0)
+
+
+class Counted(HostWeigher):
+    """A weigher without weight that tells equal hosts apart; ``asked`` counts how often."""
+
+    multiplier_option = "num_instances_weight_multiplier"
+    asked = 0
+
+    def raw(self, hosts, request):
+        """Servers on each host."""
+        del request
+        self.asked += 1
+        return hosts.num_instances
+
+
+def test_equal_hosts_are_told_apart_without_going_back_through_every_server():
+    counted = Counted(CONF)
+    policy = {"weighers": [*WEIGHERS, counted], "semantics": semantics.CURRENT}
+    table = a_fleet(*({"free_ram_mb": 4096, "num_instances": number % 2} for number in range(40)))
+    decision = a_decision(table, **policy)
+    hosts = place(decision, a_request(flavor={"memory_mb": 64}), count=400)
+    assert len(set(hosts)) == 40
+    assert counted.asked < 5 * 400
 
 
 def test_newton_takes_a_destination_without_node_for_none():
