@@ -259,11 +259,11 @@ OPTIONS: list[cfg.Opt] = [
         "refresh_overlap_seconds",
         default=3,
         min=0,
-        help="A read finds changed rows by their timestamps, from this many seconds before the "
-        "last read on. Transactions stay open for a moment, and clocks of conductors differ a "
-        "little. What is committed still later is found by a read once a minute beside the "
-        "requests, and else by the next full read. Raise it where a database replica lags. "
-        "Each read lists the rows of so many seconds: 500 of 10,000 "
+        help="A read looks for changes from this many seconds before the last read on. "
+        "Transactions stay open for a moment, and on Nova's tables, where timestamps tell, clocks "
+        "of conductors differ a little. What is committed still later is found by the next full "
+        "read, on Nova's tables by a read once a minute beside the requests. Raise it where a "
+        "database replica lags. Each read lists the changes of so many seconds: 500 of 10,000 "
         "hosts by default.",
     ),
     cfg.IntOpt(

@@ -5,6 +5,7 @@ does not answer in time is left out; it is tried again in the background and inc
 first read after it answers (reference page database, section 7).
 """
 
+import contextlib
 import dataclasses
 import datetime
 import functools
@@ -20,10 +21,11 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from scheduler import errors, objects
+from scheduler.db.aggregates import AggregateReader
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import Cell, FleetChanges, FleetReader
-from scheduler.db.fleet_rows import AggregateReader
+from scheduler.db.fleet_beside import HEARTBEAT_SECONDS, LATE_SECONDS, is_recent
 from scheduler.threads import in_thread
 
 LOG = logging.getLogger(__name__)
@@ -141,9 +143,10 @@ class Member:
 class CellsReader:
     """Source of the host manager: every cell, or the one database of an undivided fleet."""
 
-    def __init__(self, conf: Any, databases: Databases) -> None:
-        """Nothing is read yet."""
+    def __init__(self, conf: Any, databases: Databases, late_seconds: float = LATE_SECONDS) -> None:
+        """Nothing is read yet.  What was read beside the reads *late_seconds* ago is read again."""
         self._databases = databases
+        self._late_seconds = late_seconds
         self._overlap = datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds)
         self._timeout_seconds = conf.scheduler.cell_timeout_seconds
         self._weighs_images = _weighs_images(conf)
@@ -151,6 +154,10 @@ class CellsReader:
         self._shown: dict[str, Cell] = {}
         self._aggregate_readers: list[AggregateReader] = []
         self._aggregates: list[Sequence[objects.Aggregate]] = []
+        self._aggregates_at: datetime.datetime | None = None
+        #: Aggregates that no read has returned yet.
+        self._new_aggregates: Sequence[objects.Aggregate] | None = None
+        self._reading_aggregates = threading.Lock()
 
     def read_more(self, conf: Any) -> bool:
         """See the host manager's protocol; what is read already is not given up."""
@@ -165,13 +172,14 @@ class CellsReader:
         how = {"full": full, "image_properties": self._weighs_images}
         answers = self._ask_all(lambda member: member.read(now, **how))
         try:
-            of_all = self._read_aggregates(full=full)
+            self._read_aggregates(now, self._late_seconds, full=full)
         except FAILURES:
             for member in answers:
                 member.forget()  # the result of this read is not used
             raise
         several = [changes for answer in answers.values() for changes in answer]
         several += self._gone(now, {each.cell.uuid for each in several if each.cell is not None})
+        of_all, self._new_aggregates = self._new_aggregates, None
         if of_all is not None:
             first = several[0] if several else FleetChanges(False, now)
             several[:1] = [dataclasses.replace(first, aggregates=of_all)]
@@ -180,6 +188,9 @@ class CellsReader:
     def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
         """See the host manager's protocol; the next read tells which cells do not answer."""
         found: list[FleetChanges] = []
+        if self._aggregates_at is not None:
+            with contextlib.suppress(*FAILURES):
+                self._read_aggregates(now, HEARTBEAT_SECONDS)
         for member in [each for each in self._members.values() if each.is_asked]:
             try:
                 found += member.reader.read_beside(now)
@@ -234,7 +245,8 @@ class CellsReader:
 
     def _reader(self, database: Database, cell: Cell | None) -> FleetReader:
         together = self._databases.api is self._databases.main
-        return FleetReader(database, self._overlap, cell, aggregates=together)
+        late = self._late_seconds
+        return FleetReader(database, self._overlap, cell, aggregates=together, late_seconds=late)
 
     def _ask_all(self, question: Callable[[Member], Any]) -> dict[Member, Any]:
         """The answers of the members that give one in time; raises if there are only failures."""
@@ -280,20 +292,32 @@ class CellsReader:
         }
         return [FleetChanges(True, now, services=(), cell=cell) for cell in gone]
 
-    def _read_aggregates(self, *, full: bool) -> Sequence[objects.Aggregate] | None:
-        """Aggregates of the API and, before release 18, the main database; None: not read anew."""
+    def _read_aggregates(
+        self, now: datetime.datetime, every_seconds: float, *, full: bool = False
+    ) -> None:
+        """Have the next read return the aggregates, if they were read so long ago and are new.
+
+        They are in the API and, before release 18, the main database.
+        """
+        with self._reading_aggregates:
+            if not full and is_recent(self._aggregates_at, now, every_seconds):
+                return
+            if not self._aggregate_readers:
+                self._aggregate_readers = [*map(AggregateReader, self._with_aggregates())]
+            several = [reader.read(full=full) for reader in self._aggregate_readers]
+            if self._aggregate_readers and (full or several != self._aggregates):
+                found = {each.id: each for some in several for each in some}
+                self._new_aggregates = [found[number] for number in sorted(found)]
+            self._aggregates, self._aggregates_at = several, now
+
+    def _with_aggregates(self) -> list[Database]:
+        """The databases whose aggregates are not read with the hosts."""
         api, main = self._databases.api, self._databases.main
-        if api is main:
-            return None
-        if not self._aggregate_readers:
-            both = [main, api] if self._databases.aggregates_are_in_both else [api]
-            self._aggregate_readers = [AggregateReader(each) for each in both]
-        several = [reader.read(full=full) for reader in self._aggregate_readers]
-        if several == self._aggregates and not full:
-            return None
-        self._aggregates = several
-        found = {each.id: each for some in several for each in some}
-        return [found[number] for number in sorted(found)]
+        if api is not main:
+            return [main, api] if self._databases.aggregates_are_in_both else [api]
+        return (
+            [] if all(each.reader.finds_aggregates for each in self._members.values()) else [main]
+        )
 
 
 def _weighs_images(conf: Any) -> bool:

@@ -2,14 +2,13 @@
 
 A poll tells what that is (:mod:`scheduler.db.fleet_poll`); the poll and the rows that it names are
 read in one snapshot.  After a poll that found nothing, the next one is tried without a snapshot:
-one round trip shows that nothing has changed.  Rows that vanish without a trace show in counters,
-or to a look back (:mod:`scheduler.db.fleet_beside`), and make the read a full one.
+one round trip shows that nothing has changed.  Rows that vanish make the read a full one.
 """
 
 import dataclasses
 import datetime
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,11 +16,17 @@ import sqlalchemy as sa
 
 from scheduler import objects
 from scheduler.db import aggregates as aggregate_rows
-from scheduler.db import compute_nodes, fleet_rows, rows, tables
+from scheduler.db import compute_nodes, fleet_changes, fleet_rows, rows, tables
 from scheduler.db.database import Database
-from scheduler.db.fleet_beside import HEARTBEAT_SECONDS, LATE_SECONDS, LOOK_BACK, BesideReader
-from scheduler.db.fleet_poll import SETTLED, Answers, ChangedRows, Dialect, FleetPoll, whole_second
-from scheduler.db.fleet_rows import FLAGS, MEMBERS
+from scheduler.db.fleet_beside import (
+    HEARTBEAT_SECONDS,
+    LATE_SECONDS,
+    HeartbeatReader,
+    Heartbeats,
+)
+from scheduler.db.fleet_changes import ChangesPoll
+from scheduler.db.fleet_poll import AGGREGATES, FLAGS, INSTANCES, MEMBERS, NODES, News, Poll
+from scheduler.db.fleet_stamps import LOOK_BACK, StampsPoll
 from scheduler.db.sessions import ReadSession
 
 #: The first read looks so far back for ended instances: no claim on older ones is open by then.
@@ -51,9 +56,9 @@ class FleetChanges:
     whatever is not among them is gone; instances that ended lately are included.
     Otherwise they are changed rows, deleted ones included.
     ``nodes`` come by id and can be iterated once: a full read fetches them meanwhile.
-    ``flagged`` maps every disabled or forced-down compute host of the cell to its two flags; None:
-    they were not read.  ``heartbeats`` are services whose flags may be older than these.
-    ``services`` and ``aggregates``, which are those of all cells, are None where nothing changed.
+    ``services`` are all of the cell, None where none came or went; ``changed_services`` are those
+    of which more than ``heartbeats`` has changed.
+    ``aggregates``, which are those of all cells, are None where nothing changed.
     ``cell`` is None where the fleet is not divided into cells.
     ``system_metadata`` maps instances to theirs, as far as the reader was asked for it.
     ``late_rows`` of the changed ones were committed so late that a look back had to find them.
@@ -64,8 +69,8 @@ class FleetChanges:
     nodes: Iterable[Any] = ()
     instances: Sequence[Any] = ()
     services: Sequence[Any] | None = None
-    heartbeats: Sequence[Any] = ()
-    flagged: dict[str, tuple[bool, bool]] | None = None
+    changed_services: Sequence[Any] = ()
+    heartbeats: Heartbeats = field(default_factory=dict)
     aggregates: Sequence[objects.Aggregate] | None = None
     cell: Cell | None = None
     system_metadata: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
@@ -90,30 +95,23 @@ class FleetReader:
     ) -> None:
         self.database = database
         self.cell = cell
-        self.overlap = overlap
+        self._overlap = overlap
         self._late_seconds = late_seconds
         self._session = ReadSession(database)
-        self._dialect = dialect = Dialect(database.dialect_name)
-        self._changed_rows = (
-            ChangedRows(dialect, tables.compute_nodes, fleet_rows.NODE_COLUMNS),
-            ChangedRows(dialect, tables.instances, fleet_rows.INSTANCE_COLUMNS),
-        )
-        #: Rows that look backs have found and polls have not, since the last result.
-        self._late = 0
+        self._heartbeats = HeartbeatReader(database)
         self._reads_aggregates, self._reads_images = aggregates, False
-        self._beside = BesideReader(database, self._changed_rows)
-        self._member_changes = 0
-        #: Made by the first read, when it is known what triggers count.
-        self._poll: FleetPoll | None = None
-        self._counters: list[str] = []
-        self._aggregate_names: Collection[str] = ()
-        #: Answers of the last poll; *quiet*: it found no changed rows.
-        self._answers: Answers = {}
+        #: Chosen by every full read, when it is known whether there are triggers.
+        self._poll: Poll | None = None
+        #: True when the last poll found nothing.
         self._is_quiet = False
-        self._flagged: dict[str, tuple[bool, bool]] = {}
-        self._living: set[int] = set()
         #: When the last read began; None: none yet, or it failed, so the next one is full.
         self._read_at: datetime.datetime | None = None
+
+    @property
+    def finds_aggregates(self) -> bool:
+        """True when the last reads found changes of aggregates, too."""
+        is_told = self._poll is not None and self._poll.finds_aggregates
+        return self._reads_aggregates and is_told
 
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic*, whatever their state, by id."""
@@ -123,7 +121,7 @@ class FleetReader:
     def close(self) -> None:
         """Give the connections up; the next read opens others."""
         self._session.close()
-        self._beside.close()
+        self._heartbeats.close()
 
     def read(
         self, now: datetime.datetime, *, full: bool = False, image_properties: bool = False
@@ -134,12 +132,12 @@ class FleetReader:
         Raises oslo.db's errors when the database does not answer; after that, the next read is a
         full one.
         """
-        heartbeats: Sequence[Any] = ()
-        if self._read_at is not None and not full:
-            heartbeats = self._beside.heartbeats(now, self._late_seconds)
+        heartbeats: Heartbeats = {}
+        if self._read_at is not None and self._poll is not None and not full:
+            heartbeats = self._heartbeats.read(now, self._late_seconds, self._poll)
         self._reads_images = image_properties
         changes = self._session.run(lambda connection: self._read(connection, now, full=full))
-        return [dataclasses.replace(changes, heartbeats=heartbeats)]
+        return [dataclasses.replace(changes, heartbeats=heartbeats)] if heartbeats else [changes]
 
     def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
         """The heartbeats since the last call; what was committed late is left to the next read.
@@ -148,8 +146,8 @@ class FleetReader:
         """
         if self._poll is None:
             return ()
-        self._beside.look_back(now)
-        heartbeats = self._beside.heartbeats(now, HEARTBEAT_SECONDS)
+        self._heartbeats.look_back(now, self._poll)
+        heartbeats = self._heartbeats.read(now, HEARTBEAT_SECONDS, self._poll)
         return [FleetChanges(False, now, heartbeats=heartbeats, cell=self.cell)]
 
     def _read(
@@ -160,157 +158,116 @@ class FleetReader:
         Rows read later than the poll may be fuller than it has shown, while other hosts, emptied
         since, are not read: together a state that never was, and perhaps without room.
         """
-        full = full or self._read_at is None
-        beside = self._beside
-        before = self._read_at or now
-        since = before - self.overlap
-        recent = whole_second(min(since + SETTLED, before))
-        times = whole_second(before - max(LOOK_BACK, self.overlap) if full else since), recent
         # The poll does not show a row twice: until its rows are read, only a full read can follow.
         last_read_at, self._read_at = self._read_at, None
-        member_changes = beside.member_changes
-        other_members = member_changes != self._member_changes
-        self._member_changes = member_changes
-        ids: list[set[int]] = [set(), set()]
-        if self._is_quiet and not full:
-            answers = self._ask(connection, times, ids, self._answers)
-            if not any(ids) and answers == self._answers and not other_members:
+        poll = None if full or last_read_at is None else self._poll
+        news: News | None = None if poll is None else {}
+        if poll is not None and self._is_quiet:
+            news = poll.run(connection, now)
+            if news == {}:
                 self._read_at = now
-                return FleetChanges(False, now, flagged=self._flagged, cell=self.cell)
+                return FleetChanges(False, now, cell=self.cell)
         with self._session.snapshot():
-            answers = self._ask(connection, times, ids, {})
-            news = {name for name in answers if answers[name] != self._answers.get(name)}
-            if other_members:
-                news.add(MEMBERS)
-            self._answers, self._is_quiet = answers, not any(ids)
-            changed = None
-            if full:
-                beside.begin(connection, now)
-            elif news.isdisjoint(self._counters):
-                changed = self._changed(connection, *ids)
-            late = (last_read_at or now - PAST) - LOOK_BACK
-            return self._result(connection, now, news, changed, late)
+            if poll is not None and news is not None:
+                news = _merged(news, poll.run(connection, now))
+            self._is_quiet = not news
+            changes = (
+                None if not poll or news is None else self._changed(connection, now, poll, news)
+            )
+            return changes or self._everything(connection, now, last_read_at)
 
-    def _make_poll(self, connection: sa.Connection) -> FleetPoll:
-        counters = fleet_rows.counters(connection)
-        state = fleet_rows.service_queries(self._dialect, counted="services" in counters)
-        if self._reads_aggregates:
-            counted = "aggregates" in counters
-            of_aggregates = fleet_rows.aggregate_queries(self._dialect, counted=counted)
-            self._aggregate_names = of_aggregates.keys()
-            state |= of_aggregates
-        names = [each.name for each in self._changed_rows]
-        self._counters = names if counters.issuperset(names) else []
-        state |= {name: fleet_rows.counter(name) for name in self._counters}
-        return FleetPoll(self.database, state, self._changed_rows)
+    def _changed(
+        self, connection: sa.Connection, now: datetime.datetime, poll: Poll, news: News
+    ) -> FleetChanges | None:
+        """The changed rows; None if some cannot be found any more.
 
-    def _ask(
-        self,
-        connection: sa.Connection,
-        times: tuple[int, int],
-        ids: Sequence[set[int]],
-        before: Answers,
-    ) -> Answers:
-        """The answers of a poll; it adds to the *ids* of changed nodes and instances."""
-        poll = self._poll = self._poll or self._make_poll(connection)
-        answers, found = poll.run(connection, *times, before)
-        for known, new, changed in zip(ids, found, self._changed_rows, strict=True):
-            late = changed.take_late() - new
-            self._late += len(late)
-            known |= new | late
-        if self._beside.node_ids:
-            ids[0].update(self._beside.node_ids.popleft() ^ self._living)
-        return answers
-
-    def _result(
-        self,
-        connection: sa.Connection,
-        now: datetime.datetime,
-        news: set[str],
-        changed: Rows | None,
-        late: datetime.datetime,
-    ) -> FleetChanges:
-        """The *changed* rows, or everything, and what else is among the *news* of the poll."""
-        is_full = changed is None
-        services, aggregates = None, None
-        if is_full or MEMBERS in news:
-            services = fleet_rows.living(connection)
-        if services is not None or FLAGS in news:
-            self._flagged = fleet_rows.flagged_hosts(connection)
-        if self._reads_aggregates and (is_full or not news.isdisjoint(self._aggregate_names)):
-            aggregates = aggregate_rows.list_all(connection)
-        if changed is None:
-            nodes, instances, metadata = self._everything(connection, now, late)
-        else:
-            nodes, instances, metadata = changed
-            self._read_at = now
-        late_rows, self._late = 0 if is_full else self._late, 0
+        The instances come first: a node that reports one is not read before it.
+        """
+        instance_ids, node_ids = news.get(INSTANCES, set()), news.get(NODES, set())
+        instances = fleet_rows.by_ids(connection, fleet_rows.INSTANCE_COLUMNS, instance_ids)
+        nodes = fleet_rows.by_ids(connection, fleet_rows.NODE_COLUMNS, node_ids)
+        if len(instances) < len(instance_ids) or len(nodes) < len(node_ids):
+            return None
+        metadata: dict[str, dict[str, str | None]] = {}
+        for some in rows.in_batches(sorted(instance_ids)) if self._reads_images else ():
+            metadata |= fleet_rows.image_properties(connection, tables.instances.c.id.in_(some))
+        # An instance may be newer than its host's timestamp says, and the host counts it already.
+        homes = {(row.host, row.node) for row in instances if row.host and not row.deleted}
+        homes.difference_update((row.host, row.hypervisor_hostname) for row in nodes)
+        nodes.extend(compute_nodes.living_rows(connection, homes))
+        services: Sequence[Any] | None = None
+        changed: Sequence[Any] = ()
+        if MEMBERS in news:
+            services = fleet_rows.living_services(connection)
+        elif FLAGS in news:
+            changed = fleet_rows.living_services(connection, news[FLAGS])
+        has_aggregates = AGGREGATES in news and self._reads_aggregates
+        late_rows, poll.late = poll.late, 0
+        self._read_at = now
         return FleetChanges(
-            is_full,
+            False,
             now,
             nodes,
             instances,
             services,
-            flagged=self._flagged,
-            aggregates=aggregates,
+            changed,
+            aggregates=aggregate_rows.list_all(connection) if has_aggregates else None,
             cell=self.cell,
             system_metadata=metadata,
             late_rows=late_rows,
         )
 
-    def _changed(
-        self, connection: sa.Connection, node_ids: set[int], instance_ids: set[int]
-    ) -> Rows | None:
-        """The changed rows; None if some cannot be found any more.
-
-        The instances come first: a node that reports one is not read before it.
-        """
-        found: list[list[Any]] = []
-        for changed, ids in zip(
-            reversed(self._changed_rows), (instance_ids, node_ids), strict=True
-        ):
-            found.append(fleet_rows.by_ids(connection, changed.columns, ids))
-            missing = ids.difference(row.id for row in found[-1])
-            if not all(map(changed.is_known_deleted, missing)):
-                return None
-        instances, nodes = found
-        metadata: dict[str, dict[str, str | None]] = {}
-        for some in rows.in_batches(sorted(instance_ids)) if self._reads_images else ():
-            metadata |= fleet_rows.image_properties(connection, tables.instances.c.id.in_(some))
-        for row in nodes:
-            (self._living.discard if row.deleted else self._living.add)(row.id)
-        # An instance may be newer than its host's timestamp says, and the host counts it already.
-        homes = {(row.host, row.node) for row in instances if row.host and not row.deleted}
-        homes.difference_update((row.host, row.hypervisor_hostname) for row in nodes)
-        nodes.extend(compute_nodes.living_rows(connection, homes))
-        return nodes, instances, metadata
-
     def _everything(
-        self, connection: sa.Connection, now: datetime.datetime, late: datetime.datetime
-    ) -> Rows:
-        """All that lives, and the instances on no host that were touched since *late*.
+        self,
+        connection: sa.Connection,
+        now: datetime.datetime,
+        last_read_at: datetime.datetime | None,
+    ) -> FleetChanges:
+        """All that lives, and the instances on no host that were touched lately.
 
         Claims on these may be open.
         """
+        kind = ChangesPoll if fleet_changes.are_kept(connection) else StampsPoll
+        poll = kind(self.database, self._overlap)
+        self._heartbeats.begin(connection, now, poll)
+        poll.begin(connection, now)
+        self._poll = poll
+        late = (last_read_at or now - PAST) - LOOK_BACK
         placed = fleet_rows.PLACED
         elsewhere = fleet_rows.instances(connection, fleet_rows.on_no_host(late))
         present = fleet_rows.instances(connection, placed)
+        services = fleet_rows.living_services(connection)
+        aggregates = aggregate_rows.list_all(connection) if self.finds_aggregates else None
         nodes: Iterable[Any] = self._all_nodes(now)
         if self.cell is not None:
             nodes = list(nodes)  # a cell that fails must do so here, where it can be left out
         metadata = fleet_rows.image_properties(connection, placed) if self._reads_images else {}
-        return nodes, [*elsewhere, *present], metadata
+        return FleetChanges(
+            True,
+            now,
+            nodes,
+            [*elsewhere, *present],
+            services,
+            aggregates=aggregates,
+            cell=self.cell,
+            system_metadata=metadata,
+        )
 
     def _all_nodes(self, now: datetime.datetime) -> Iterator[Any]:
         """Every living node by id, fetched in chunks; only after the last one the read is done."""
-        self._living = set()
         last = 0
         with self._session.snapshot():
             while True:
                 chunk = self._session.run(functools.partial(fleet_rows.nodes_after, last=last))
                 yield from chunk
-                self._living.update(row.id for row in chunk)
                 if len(chunk) < fleet_rows.CHUNK:
                     break
                 last = chunk[-1].id
         self._read_at = now
+
+
+def _merged(first: News, second: News | None) -> News | None:
+    """News of two polls; None if one of them calls for a full read."""
+    if second is None:
+        return None
+    return {kind: first.get(kind, set()) | second.get(kind, set()) for kind in {*first, *second}}

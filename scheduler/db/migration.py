@@ -1,8 +1,6 @@
 """Creation and upgrade of the tables, and the check that they are up to date.
 
 A database that a real Nova made is never changed here (reference page database, section 10).
-Triggers of a new one count what leaves no timestamp behind: a row that was deleted for good, or a
-host taken out of an aggregate.  Heartbeats and reports move no counter, so no writer waits.
 """
 
 import pathlib
@@ -13,18 +11,14 @@ from alembic import command, util
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from oslo_db import exception as db_exception
-from oslo_log import log as logging
 from sqlalchemy import Connection
 
 from scheduler import errors
-from scheduler.db import flavors, rows, tables
+from scheduler.db import flavors, rows, tables, triggers
 from scheduler.db.database import Database
 from scheduler.db.databases import CELL0_UUID
 from scheduler.db.layout import NEEDED_TABLES, NOVA_VERSION_TABLES
 from scheduler.db.migrations import VERSION_TABLE
-
-LOG = logging.getLogger(__name__)
 
 SYNC_COMMAND = "nova-scheduler-manage db sync"
 #: name, memory in MB, vCPUs, root disk in GB; the flavorid is the place in this list.
@@ -35,16 +29,6 @@ _FLAVORS = (
     ("m1.large", 8192, 4, 80),
     ("m1.xlarge", 16384, 8, 160),
 )
-
-_COUNTERS = ("compute_nodes", "services", "instances", "aggregates")
-_COUNT = "UPDATE change_counters SET value = value + 1 WHERE name = '{counter}'"
-_POSTGRESQL_FUNCTION = f"""
-CREATE FUNCTION nova_scheduler_count() RETURNS trigger AS $$
-BEGIN
-    {_COUNT.replace("'{counter}'", "TG_ARGV[0]")};
-    RETURN NULL;
-END $$ LANGUAGE plpgsql
-"""
 
 
 def sync(database: Database, revision: str = "head") -> None:
@@ -156,67 +140,10 @@ def _nova_version_table(connection: Connection) -> str | None:
 # --- a new database ---------------------------------------------------------------------------
 
 
-_DIFFERS = {
-    "mysql": "NOT (OLD.`{0}` <=> NEW.`{0}`)",
-    "sqlite": "OLD.{0} IS NOT NEW.{0}",
-    "postgresql": "OLD.{0} IS DISTINCT FROM NEW.{0}",
-}
-_SERVICE_COLUMNS = ("host", "binary", "topic", "deleted")
-
-
-def _triggers(dialect_name: str) -> dict[str, str]:
-    """By name the statements that create the triggers."""
-    is_living = "OLD.deleted = 0"
-    is_renamed = " OR ".join(_DIFFERS[dialect_name].format(each) for each in _SERVICE_COLUMNS)
-    wanted = [
-        ("compute_nodes", "DELETE", "compute_nodes", is_living),
-        ("instances", "DELETE", "instances", is_living),
-        ("services", "INSERT", "services", None),
-        ("services", "DELETE", "services", None),
-        ("services", "UPDATE", "services", is_renamed),
-    ]
-    for table in ("aggregates", "aggregate_hosts", "aggregate_metadata"):
-        wanted += [(table, each, "aggregates", None) for each in ("INSERT", "DELETE", "UPDATE")]
-    found = {}
-    for table, event, counter, condition in wanted:
-        name, count = f"count_{table}_{event.lower()}", _COUNT.format(counter=counter)
-        when = f"WHEN ({condition}) " if condition else ""
-        body = {
-            "mysql": f"IF {condition} THEN {count}; END IF" if condition else count,
-            "sqlite": f"{when}BEGIN {count}; END",
-            "postgresql": f"{when}EXECUTE FUNCTION nova_scheduler_count('{counter}')",
-        }[dialect_name]
-        found[name] = f"CREATE TRIGGER {name} AFTER {event} ON {table} FOR EACH ROW {body}"
-    return found
-
-
-def _create_triggers(connection: Connection) -> bool:
-    """Create them; False, with a warning, where the server does not let this user."""
-    dialect_name = connection.dialect.name
-    triggers = _triggers(dialect_name)
-    try:
-        if dialect_name == "postgresql":
-            connection.exec_driver_sql(_POSTGRESQL_FUNCTION)
-        for statement in triggers.values():
-            connection.exec_driver_sql(statement)
-    except db_exception.DBError as error:
-        # MySQL and MariaDB with a binary log want more rights for triggers than for tables; their
-        # DDL is not part of the transaction, so it can go on.
-        if dialect_name != "mysql":
-            raise
-        LOG.warning("No triggers can be created, so reads will count rows instead: %s", error)
-        for name in triggers:
-            connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS {name}")
-        return False
-    return True
-
-
 def _create_all(connection: Connection) -> None:
     """Create everything in a database without tables."""
     tables.metadata.create_all(connection)
-    if _create_triggers(connection):
-        counters = [{"name": name, "value": 0} for name in _COUNTERS]
-        connection.execute(tables.change_counters.insert(), counters)
+    triggers.create(connection)
     names = ("name", "memory_mb", "vcpus", "root_gb")
     several = [
         {**flavors.DEFAULTS, **dict(zip(names, row, strict=True)), "flavorid": str(number)}

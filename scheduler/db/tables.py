@@ -354,13 +354,16 @@ decision_instances = own_table(
     indexes="instance_uuid, decision_id",
 )
 
-# Moved by triggers (migration.py).  "aggregates": any change of an aggregate, its hosts
-# or metadata; "services": a service came, went or got another name; "compute_nodes", "instances":
-# living rows vanished without a trace.
-change_counters = Table(
-    "change_counters",
+# Appended by triggers (triggers.py): which row of what kind has changed, come or gone.
+changes = Table(
+    "changes",
     metadata,
-    Column("name", String(64), primary_key=True),
-    Column("value", sa.BigInteger, nullable=False),
+    Column(
+        "id", sa.BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
+    ),
+    Column("kind", String(32), nullable=False),
+    Column("row_id", sa.BigInteger, nullable=False),
+    Column("changed_at", DateTime, nullable=False),
+    sqlite_autoincrement=True,  # the id of an entry is never used again
     **OPTIONS,
 )

@@ -63,8 +63,6 @@ class CaseFleet:
             nodes=sorted(self._in(cell, self._nodes), key=lambda each: each.id),
             instances=instances,
             services=services,
-            heartbeats=(),
-            flagged={row.host: (bool(row.disabled), bool(row.forced_down)) for row in services},
             aggregates=self._aggregates if cell is None else None,
             cell=cell,
             system_metadata={

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from oslo_log import log as logging
@@ -35,7 +36,6 @@ _UNKNOWN_OF_BARE_METAL = {
     **dict.fromkeys(("disk_mb_used", "num_instances", "num_io_ops"), 0),
     **dict.fromkeys(("host_ip", "numa_topology", "pci_stats", "metrics")),
 }
-_FLAGS = ("disabled", "forced_down")
 #: Rows of different cells may have the same id; a cell's number goes above these bits.
 _ID_BITS = 40
 
@@ -179,7 +179,8 @@ class TableUpdater:
         self._undivided = Cell(cell_uuid)
         self._read_at: dict[str, float] = {}
         self._cell_of_host: dict[str, str] = {}
-        self._flagged: dict[str, dict[str, tuple[bool, bool]]] = {}
+        #: Host names by the ids of their services, per cell.
+        self._service_hosts: dict[str, dict[int, str]] = {}
         self._without_service: set[str] = set()
         #: Rows of instances as they were read last, oldest first, and when.
         self._recent: dict[str, tuple[Any, float]] = {}
@@ -197,7 +198,9 @@ class TableUpdater:
         self._nodes(changes, cell, cost, before - MISSED_AFTER_SECONDS)
         if changes.services is not None:
             self._services(changes.services, cell)
-        self._flags(changes.flagged, cell)
+        for record in changes.changed_services:
+            if self._heard_host(cell, record.id) is not None:
+                self._service(record)
         self.hear(changes)
         cost.repairs += changes.late_rows
         if changes.aggregates is not None:
@@ -213,13 +216,19 @@ class TableUpdater:
             self._without_service = missing
 
     def hear(self, changes: FleetChanges) -> None:
-        """Take heartbeats; which hosts are disabled or forced down is known from newer reads."""
-        flagged = self._flagged.get((changes.cell or self._undivided).uuid, {})
-        for record in changes.heartbeats:
-            if record.host in self.table.services:
-                flags = dict(zip(_FLAGS, flagged.get(record.host, (False, False)), strict=True))
-                seen = last_seen(record, self._semantics)
-                self.table.set_service(_once(record.host), {**record._mapping, **flags}, seen)
+        """Take heartbeats; all else is known from newer reads."""
+        for service_id, columns_heard in changes.heartbeats.items():
+            host = self._heard_host(changes.cell or self._undivided, service_id)
+            if host is not None:
+                record = {**self.table.services[host], **columns_heard}
+                seen = last_seen(SimpleNamespace(**record), self._semantics)
+                self.table.set_service(host, record, seen)
+
+    def _heard_host(self, cell: Cell, service_id: int) -> str | None:
+        """The host whose service this is, of several the one that counts."""
+        host = self._service_hosts.get(cell.uuid, {}).get(service_id)
+        service = None if host is None else self.table.services.get(host)
+        return host if service is not None and service["id"] == service_id else None
 
     def set_aggregates(self, aggregates: Iterable[objects.Aggregate]) -> None:
         """Make *aggregates* all there are."""
@@ -238,18 +247,18 @@ class TableUpdater:
         for row in changes.nodes:
             # Of all cells no other compute node has this id; cells come in their order.
             known_as, node_id = key(row), (cell.number << _ID_BITS) + int(row.id)
-            known = table.rows.get(known_as)
             ids.add(node_id)
-            if not row.deleted and None in (*known_as, row.uuid):
+            if row.deleted:
+                self._rename(node_id, None)
+            elif None in (*known_as, row.uuid):
                 incomplete[node_id] = row.host or row.hypervisor_hostname
                 self._rename(node_id, None)  # half-written: nobody can be told to build there
-            elif not row.deleted:
+            else:
+                known = table.rows.get(known_as)
                 live.add(known_as)
                 updated_at = None if known is None else table.value(known, "updated_at")
                 cost.add(row, updated_at, missed_before)
                 self._node(row, known_as, node_id, cell)
-            elif known is not None and table.value(known, "node_id") == node_id:
-                self._remove(known_as)
         for node_id in incomplete.keys() - table.incomplete:
             LOG.warning("A compute node lacks host, name or uuid: %s", incomplete[node_id])
         if changes.full:
@@ -284,6 +293,7 @@ class TableUpdater:
         for host in self.table.services.keys() - {record.host for record in records}:
             if self._cell_of_host.get(host) == cell.uuid:
                 self.table.set_service(host, None, 0.0)
+        self._service_hosts[cell.uuid] = {record.id: record.host for record in records}
         for record in records:
             if record.host is not None:
                 self._cell_of_host[record.host] = cell.uuid
@@ -292,17 +302,6 @@ class TableUpdater:
     def _service(self, record: Any) -> None:
         seen = last_seen(record, self._semantics)
         self.table.set_service(_once(record.host), record._mapping, seen)
-
-    def _flags(self, flagged: dict[str, tuple[bool, bool]] | None, cell: Cell) -> None:
-        if flagged is None:
-            return
-        before, services = self._flagged.get(cell.uuid, {}), self.table.services
-        for host in (before.keys() | flagged.keys()) & services.keys():
-            service, flags = services[host], flagged.get(host, (False, False))
-            if tuple(bool(service.get(each)) for each in _FLAGS) != flags:
-                record = {**service, **dict(zip(_FLAGS, flags, strict=True))}
-                self.table.set_service(host, record, self.table.last_seen[host])
-        self._flagged[cell.uuid] = flagged
 
     def _instances(
         self, changes: FleetChanges, cell: Cell, cost: ReadCost, missed_before: float

@@ -102,8 +102,6 @@ class DescribedFleet:
                 nodes=nodes,
                 instances=(),
                 services=services,
-                heartbeats=(),
-                flagged={},
                 aggregates=aggregates,
                 cell=None,
                 system_metadata={},

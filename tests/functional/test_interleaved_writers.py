@@ -4,7 +4,7 @@ import pytest
 
 from scheduler.db import migration
 from scheduler.db.database import Database
-from scheduler.db.tables import change_counters
+from tests.unit.db.builders import without_triggers
 from tests.world import interleaving
 
 pytestmark = pytest.mark.functional
@@ -23,6 +23,5 @@ def database(request):
 @pytest.mark.parametrize("counted", [True, False])
 def test_every_refresh_and_decision_is_that_of_a_full_read(database, counted):
     if not counted:  # as in a database that Nova made
-        with database.write() as connection:
-            connection.execute(change_counters.delete())
+        without_triggers(database)
     interleaving.run(database, 1, STEPS, counted=counted)

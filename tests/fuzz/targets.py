@@ -38,7 +38,7 @@ ANY_ZONE = mutations.with_value(REQUEST, ("args", "spec_obj", DATA, "availabilit
 AGGREGATES = ("aggregates", "aggregate_hosts", "aggregate_metadata")
 FLEET = ("compute_nodes", "services", "instances", "instance_system_metadata")
 READ = {
-    OWN: {"main": (*FLEET, *AGGREGATES, "change_counters")},
+    OWN: {"main": (*FLEET, *AGGREGATES, "changes")},
     NOVA: {"api": (*AGGREGATES, "cell_mappings"), "a": FLEET},
 }
 """By layout and database."""

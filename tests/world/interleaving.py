@@ -5,13 +5,13 @@ moment, and requests must be decided as by whoever has just read everything.
 """
 
 import contextlib
-import datetime
 from collections.abc import Iterator
 from typing import Any
 
 from scheduler import errors, objects
+from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
-from scheduler.db.fleet import FleetReader
+from scheduler.db.databases import Databases
 from scheduler.drivers.filter_scheduler import Settings
 from scheduler.engine import decide
 from scheduler.hosts import columns
@@ -45,15 +45,14 @@ def run(
     steps: int,
     *,
     counted: bool,
-    overlap_seconds: float = OVERLAP_SECONDS,
+    overlap_seconds: int = OVERLAP_SECONDS,
 ) -> None:
     """Raise AssertionError at the first refresh after which something is not as it is."""
     writers = Writers(database, seed, counted=counted)
     with contextlib.ExitStack() as stack:
         stack.callback(writers.commit_all)
         writers.fill()
-        manager, reader = a_manager(writers, overlap_seconds)
-        stack.callback(reader.close)
+        manager = stack.enter_context(a_manager(writers, overlap_seconds))
         decider = Decider(manager)
         for step in range(steps):
             for _ in range(writers.random.choice((1, 1, 2, 3))):
@@ -64,14 +63,6 @@ def run(
             for part, content in expected.items():
                 assert found[part] == content, (seed, step, part)
             assert decider.answers() == answers, (seed, step)
-
-
-class UndividedFleet(FleetReader):
-    """A source for the host manager, without cells."""
-
-    def cell_health(self) -> list[Any]:
-        """Nothing."""
-        return []
 
 
 class Decider:
@@ -112,23 +103,23 @@ class Decider:
         return [(each.host, each.nodename, each.limits) for each in hosts], placed.limits
 
 
-def a_manager(writers: Writers, overlap_seconds: float) -> tuple[HostManager, FleetReader]:
+@contextlib.contextmanager
+def a_manager(writers: Writers, overlap_seconds: int) -> Iterator[HostManager]:
     """Every read of which reads heartbeats, too."""
-    reader = UndividedFleet(
-        writers.database, datetime.timedelta(seconds=overlap_seconds), late_seconds=0
-    )
-    # Full reads would repair what this is looking for.
+    database = Database(writers.database.url)
     conf = a_conf()
+    conf.set_override("refresh_overlap_seconds", overlap_seconds, group="scheduler")
+    # Full reads would repair what this is looking for.
     conf.set_override("full_refresh_interval_seconds", 10**9, group="scheduler")
-    return HostManager(conf, reader, writers.clock), reader
+    yield HostManager(conf, CellsReader(conf, Databases(database), late_seconds=0), writers.clock)
+    database.dispose()
 
 
 def a_fresh_look(writers: Writers) -> tuple[dict[str, Any], list[Any]]:
     """What somebody who knows nothing reads, and how requests are decided on that."""
-    manager, reader = a_manager(writers, OVERLAP_SECONDS)
-    manager.refresh()
-    reader.close()
-    return contents(manager.table), Decider(manager).answers()
+    with a_manager(writers, OVERLAP_SECONDS) as manager:
+        manager.refresh()
+        return contents(manager.table), Decider(manager).answers()
 
 
 def contents(table: HostTable) -> dict[str, Any]:

@@ -301,7 +301,8 @@ class Writers:
     def switch(self, row: Any) -> None:
         name = self.random.choice(("disabled", "forced_down"))
         changes: dict[str, Any] = {name: self.random.choice((True, False))}
-        changes["disabled_reason"] = self.random.choice((None, self.name("reason")))
+        # A reason goes with a flag.
+        changes["disabled_reason"] = self.name("reason") if changes[name] else None
         self.set(SERVICES, row.id, updated_at=self.stamp(row.id), **changes)
 
     def delete_service(self, row: Any) -> None:

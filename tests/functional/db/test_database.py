@@ -19,7 +19,10 @@ from tests.unit.db.test_database import (  # noqa: F401
     test_reading_and_then_writing_loses_no_update,
     test_write_commits_and_an_error_rolls_back,
 )
-from tests.unit.db.test_migration import test_second_sync_leaves_the_rows_alone  # noqa: F401
+from tests.unit.db.test_migration import (  # noqa: F401
+    test_daemons_of_the_version_before_go_on_through_an_upgrade,
+    test_second_sync_leaves_the_rows_alone,
+)
 
 GREENLETS = """
 import sys

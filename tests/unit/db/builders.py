@@ -81,3 +81,21 @@ def delete_host(conn: sa.Connection, host: str) -> None:
     """Soft-delete services and compute nodes of *host*, as Nova does."""
     for table in (tables.services, tables.compute_nodes):
         rows.soft_delete(conn, table, table.c.host == host)
+
+
+#: Queries for the names of triggers, and with PostgreSQL their tables.
+TRIGGERS = {
+    "sqlite": "SELECT name, '' FROM sqlite_master WHERE type = 'trigger'",
+    "mysql": "SELECT trigger_name, '' FROM information_schema.triggers "
+    "WHERE trigger_schema = DATABASE()",
+    "postgresql": "SELECT tgname, 'ON ' || tgrelid::regclass FROM pg_trigger "
+    "WHERE NOT tgisinternal",
+}
+
+
+def without_triggers(database: Database) -> None:
+    """Make the tables of *database* such as Nova's: nothing tells of changes."""
+    with database.write() as connection:
+        for name, table in connection.exec_driver_sql(TRIGGERS[database.dialect_name]).all():
+            connection.exec_driver_sql(f"DROP TRIGGER {name} {table}")
+        connection.execute(tables.changes.delete())

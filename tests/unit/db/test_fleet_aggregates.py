@@ -8,17 +8,15 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from scheduler.db import aggregates
+from scheduler.db.aggregates import AggregateReader
 from scheduler.db.database import Database
-from scheduler.db.fleet_rows import AggregateReader
-from scheduler.db.tables import aggregate_hosts, change_counters
+from scheduler.db.tables import aggregate_hosts
 
 
-@pytest.fixture(params=[True, False], ids=["counted", "of Nova"])
-def reader(request: Any, database: Database) -> Iterator[AggregateReader]:
-    """One that has read two aggregates, of a database with or without counters."""
+@pytest.fixture
+def reader(database: Database) -> Iterator[AggregateReader]:
+    """One that has read two aggregates."""
     with database.write() as connection:
-        if not request.param:
-            connection.execute(change_counters.delete())
         aggregates.create(connection, "ssd", {"disk": "ssd"}, ["h1", "h2"])
         aggregates.create(connection, "hdd", {"disk": "hdd"}, ["h3"])
     made = AggregateReader(database)

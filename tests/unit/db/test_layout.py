@@ -97,13 +97,16 @@ def test_the_fleet_is_read(cell):
     reader = FleetReader(cell, datetime.timedelta(seconds=60))
     (changes,) = reader.read(NOW)
     assert [(row.host, row.free_ram_mb) for row in changes.nodes] == [("h1", 100)]
-    assert changes.flagged == {"h1": (True, False)}
-    assert [row.host for row in changes.services] == ["h1"]
+    assert [(row.host, row.disabled) for row in changes.services] == [("h1", True)]
     with cell.write() as conn:
         compute_nodes.update_usage(conn, node.id, {"free_ram_mb": 50, "mapped": 1}, NOW)
     (changes,) = reader.read(NOW)
     assert (changes.full, [row.free_ram_mb for row in changes.nodes]) == (False, [50])
     assert changes.services is None
+    with cell.write() as conn:
+        services.change(conn, "h1", "nova-compute", disabled=False)
+    (changes,) = reader.read(NOW)
+    assert [(row.host, row.disabled) for row in changes.changed_services] == [("h1", False)]
 
 
 def test_api_tables_are_written_and_read(api):

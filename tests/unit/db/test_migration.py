@@ -1,3 +1,4 @@
+import datetime
 import pathlib
 import sqlite3
 import subprocess
@@ -7,9 +8,10 @@ import pytest
 import sqlalchemy as sa
 
 from scheduler import errors
-from scheduler.db import layout, migration, tables
+from scheduler.db import aggregates, layout, migration, tables
 from scheduler.db.database import Database
-from tests.unit.db.builders import columns, schema_differences
+from scheduler.db.fleet import FleetReader
+from tests.unit.db.builders import NOW, columns, schema_differences, without_triggers
 
 
 @pytest.fixture
@@ -95,6 +97,58 @@ def test_not_ready(empty, statements, reason):
     run(empty, *statements)
     with pytest.raises(errors.DatabaseNotReady, match=reason):
         migration.check_ready(empty)
+
+
+#: A trigger of revision 0007, and what daemons of that version ask.
+COUNT = "UPDATE change_counters SET value = value + 1 WHERE name = 'aggregates'"
+COUNTING = {
+    "sqlite": f"BEGIN {COUNT}; END",
+    "mysql": COUNT,
+    "postgresql": "EXECUTE FUNCTION nova_scheduler_count()",
+}
+FUNCTION = (
+    f"CREATE FUNCTION nova_scheduler_count() RETURNS trigger AS $$ BEGIN {COUNT}; RETURN NULL; "
+    "END $$ LANGUAGE plpgsql"
+)
+COUNTED = "SELECT value FROM change_counters WHERE name = 'aggregates'"
+
+
+def test_daemons_of_the_version_before_go_on_through_an_upgrade(empty_url):
+    database = Database(empty_url)
+    migration.sync(database)
+    without_triggers(database)
+    name = database.dialect_name
+    run(
+        database,
+        "DROP TABLE changes",
+        "CREATE TABLE change_counters (name VARCHAR(64) PRIMARY KEY, value BIGINT NOT NULL)",
+        "INSERT INTO change_counters VALUES ('aggregates', 0)",
+        *([FUNCTION, "DROP FUNCTION nova_scheduler_change()"] if name == "postgresql" else ()),
+        "CREATE TRIGGER count_aggregates_insert AFTER INSERT ON aggregates FOR EACH ROW "
+        + COUNTING[name],
+        "UPDATE nova_scheduler_version SET version_num = '0007'",
+    )
+    with pytest.raises(errors.DatabaseNotReady, match="0007.*db sync"):
+        migration.check_ready(database)
+    before = Database(empty_url)
+    with before.engine.connect() as daemon:
+        assert daemon.exec_driver_sql(COUNTED).scalar() == 0
+        daemon.commit()
+        migration.sync(database)
+        migration.check_ready(database)
+        reader = FleetReader(database, datetime.timedelta(seconds=3))
+        for _ in range(2):
+            (first,) = reader.read(NOW)
+            list(first.nodes)
+        with database.write() as conn:
+            aggregates.create(conn, "new")
+        (found,) = reader.read(NOW)
+        assert (first.full, found.full, found.aggregates[0].name) == (False, False, "new")
+        assert daemon.exec_driver_sql(COUNTED).scalar() == 1
+    ((change, table),) = schema_differences(database)
+    assert (change, table.name) == ("remove_table", "change_counters")
+    for each in (before, database):
+        each.dispose()
 
 
 def test_runs_from_any_folder(tmp_path):

@@ -33,7 +33,7 @@ BAD_TEXTS = ("", "[[", '{"nova_object.name": 1}', "[1]")
 BAD_NUMBERS = (-1, 2**31 - 1)
 BAD_TIMES = (datetime.datetime.min, datetime.datetime.max)
 READ = (
-    *("aggregate_hosts", "aggregate_metadata", "aggregates", "change_counters", "claim_hosts"),
+    *("aggregate_hosts", "aggregate_metadata", "aggregates", "changes", "claim_hosts"),
     *("claims", "compute_nodes", "services", *MORE),
 )
 

@@ -15,12 +15,14 @@ from oslo_db import exception as db_exception
 from scheduler import errors, objects
 from scheduler.db import compute_nodes, instances, rows, services, tables
 from scheduler.db.fleet import FleetReader
-from scheduler.db.fleet_beside import HEARTBEAT_SECONDS, LATE_SECONDS, LOOK_BACK
+from scheduler.db.fleet_beside import HEARTBEAT_SECONDS, LATE_SECONDS
+from scheduler.db.fleet_stamps import LOOK_BACK
 from scheduler.hosts import host_manager
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.refresh import MISSED_AFTER_SECONDS
 from tests.builders import a_conf, put_node
+from tests.unit.db.builders import without_triggers
 from tests.unit.hosts.reading import (
     NODE,
     a_manager,
@@ -119,8 +121,7 @@ def test_a_large_fleet_is_kept_from_the_garbage_collector(
 def at_rest(request, database, clock):
     """A manager that was asked for a while after anything had happened, and its statements."""
     if not request.param:
-        with database.write() as connection:
-            connection.execute(tables.change_counters.delete())
+        without_triggers(database)
     manager = a_manager(database, clock)
     for _ in range(3):
         clock.ahead_seconds += HOUR.total_seconds()  # more than the first read looks back
@@ -172,8 +173,7 @@ def test_a_row_that_left_a_short_overlap_is_read_no_more(database, clock):
 @pytest.fixture
 def of_nova(database, clock, at_rest):
     """A manager of tables without counters, whose look back is due, and the costs of its reads."""
-    with database.write() as connection:
-        connection.execute(tables.change_counters.delete())
+    without_triggers(database)
     manager, costs = a_manager(database, clock), []
     manager.refresh()
     manager.read_listeners.append(costs.append)
@@ -268,6 +268,7 @@ def test_reads_of_changes_and_of_everything(manager, database, costs):
 @pytest.mark.parametrize(("ago", "repairs"), [(MISSED_AFTER_SECONDS * 3, 1), (0, 0)])
 def test_a_full_read_repairs_what_was_missed(database, clock, ago, repairs):
     """A change whose timestamp lies before everything that delta reads look at is missed."""
+    without_triggers(database)
     with database.write() as connection:
         connection.execute(sa.update(NODES).values(created_at=rows.utcnow() - HOUR))
     clock.ahead_seconds = 120

@@ -30,7 +30,7 @@ def of(cell, *hosts, instances=(), deleted=0, **changes):
 
 def by_change(cell, *hosts, services=None, **changes):
     """The same as a read of changes brings it."""
-    return of(cell, *hosts, **{"full": False, "services": services, "flagged": {}, **changes})
+    return of(cell, *hosts, **{"full": False, "services": services, **changes})
 
 
 @pytest.fixture
@@ -57,6 +57,7 @@ def test_equal_ids_are_different_nodes_in_the_order_of_the_cells(updater):
     [
         pytest.param(of(ONE), [("b1", "c2")], id="a cell goes"),
         pytest.param(by_change(ONE, "a1", deleted=1), [("b1", "c2")], id="a node"),
+        pytest.param(by_change(ONE, "a9", deleted=1), [("b1", "c2")], id="a node, renamed before"),
         pytest.param(of(ONE, "a2"), [("a2", "c1"), ("b1", "c2")], id="another name"),
         pytest.param(
             by_change(TWO, "b2", services=of(TWO, "b2").services),
@@ -71,11 +72,14 @@ def test_changes_of_a_cell_touch_no_other(updater, changes, left):
     assert in_order(updater) == left
 
 
-def test_flags_of_one_cell_leave_the_other_cells_alone(updater):
-    updater.apply(by_change(ONE, flagged={"a1": (True, False)}), 0.0, ReadCost())
-    updater.apply(by_change(TWO), 0.0, ReadCost())
+def test_a_service_of_one_cell_leaves_that_of_the_same_id_alone(updater):
+    [disabled] = CaseFleet({"services": [a_service("a1", disabled=True)]}).read(moment(NOW))
+    updater.apply(by_change(ONE, changed_services=disabled.services), 0.0, ReadCost())
     services = updater.table.services
+    heartbeats = {services["b1"]["id"]: {"report_count": 5}}
+    updater.apply(by_change(TWO, heartbeats=heartbeats), 0.0, ReadCost())
     assert (services["a1"]["disabled"], services["b1"]["disabled"]) == (True, False)
+    assert (services["a1"]["report_count"], services["b1"]["report_count"]) == (None, 5)
 
 
 def test_instances_vanish_with_their_cell_only(updater):
