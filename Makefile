@@ -20,6 +20,9 @@ TEST_MARKS ?= not nova and not faults
 CHECK_MARKS ?= not hypothesis and not slow and not functional
 # Quick, and each of another kind: a broker, schedulers and a database that are killed.
 FAULTS_SAMPLE ?= SIGKILL
+# Found within seconds, each by another check.
+PLANTS_SAMPLE ?= "comparison dropped" "never closed" "repeats are decided anew" "unknown ends are good" \
+	"locks in any order"
 
 RUN := $(VENV)/bin
 DECLARED := setup.cfg pyproject.toml constraints.txt .ci/setup-venv
@@ -67,6 +70,10 @@ soak: $(VENV)/ready-test servers  ## Work under churn; fail if anything grows
 race: $(VENV)/ready-test servers  ## Let schedulers race for the last MiB while some are killed
 	@$(RUN)/python -m tests.nightly race $(NIGHTLY_ARGS)
 
+.PHONY: simulate
+simulate: $(VENV)/ready-test  ## Simulate claims: ten million switch points, and every planted fault
+	@$(RUN)/python -m tests.simulation --points 10000000 --seconds 900 --plants
+
 .PHONY: fuzz
 fuzz: $(VENV)/ready-fuzz servers  ## Try out a million inputs that go wrong; print what became of them
 	@$(RUN)/python -m tests.nightly fuzz $(NIGHTLY_ARGS)
@@ -88,7 +95,7 @@ test-nova-functional: $(VENV)/ready-test  ## Run Nova's functional tests with it
 
 # A short sample of each; those of race and fuzz are among the tests.
 .PHONY: sample
-sample: sample-faults sample-soak sample-nova  ## Run a short sample of faults, soak and test-nova
+sample: sample-faults sample-soak sample-nova sample-simulation  ## Run a short sample of faults, soak, test-nova and simulate
 
 # With both processors for itself.
 .PHONY: sample-nova-functional
@@ -103,6 +110,10 @@ sample-faults: $(VENV)/ready-test
 sample-soak: $(VENV)/ready-test
 	@PYTHONHASHSEED=0 $(RUN)/python -m tests.soak --hosts 60 --servers 300 --largest 50 \
 		--sample-requests 40 --minutes 0 --decisions 15000
+
+.PHONY: sample-simulation
+sample-simulation: $(VENV)/ready-test
+	@$(RUN)/python -m tests.simulation --points 500000 --jobs 1 --plants $(PLANTS_SAMPLE)
 
 .PHONY: sample-nova
 sample-nova: $(VENV)/ready-test

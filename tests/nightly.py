@@ -1,4 +1,4 @@
-"""The long runs: faults, soak, race, fuzz, a real Nova, all of samples, versions of libraries.
+"""The long runs: faults, soak, race, fuzz, simulation, Nova, all of samples, versions of libraries.
 
     python -m tests.nightly              # all
     python -m tests.nightly race soak    # some
@@ -57,6 +57,12 @@ MANY: Final = {
     "RELOADS": "100",
     "VECTORS_EVERY": "1",
 }
+SIMULATION: Final[Mapping[str, Command]] = {
+    "orders of events": (
+        *("tests.simulation", "--points", "100000000", "--first-seed", "1000000"),
+    ),
+    "planted faults": ("tests.simulation", "--plants"),
+}
 #: A script; the other commands are modules.
 _VERSIONS: Final = ".ci/test-versions"
 _PYTEST: Final = ("pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider")
@@ -101,6 +107,7 @@ def parts() -> Mapping[str, Part]:
             }
         ),
         "fuzz": Part({each: ("tests.fuzz", each) for each in listed()}, at_a_time=2),
+        "simulation": Part(SIMULATION),
         "nova": Part({each.stem: (*_PYTEST, str(each.relative_to(ROOT))) for each in nova}),
         "nova-functional": Part({"all modules": ("tests.nova_functional",)}),
         "samples": Part({name: (*_PYTEST, *paths) for name, paths in SAMPLES.items()}),

@@ -136,7 +136,7 @@ class _Claiming(Claiming):
         A refusal is written, so that every worker answers the same from now on.  No host is refused
         for a lock.
         """
-        if self._locked:
+        if self._locked and isinstance(error, errors.NoValidHost):
             self._locked.clear()
             return LOST
         answer = self._given_before()

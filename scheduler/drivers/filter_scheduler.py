@@ -271,7 +271,8 @@ class FilterScheduler(Scheduler):
         reservations = self.host_manager.reservations
         with self.host_manager.lock:
             doubtful = claiming.in_doubt()
-            if not doubtful:
+            # What was in doubt when it was refused may be given back by now.
+            if not doubtful and not self.claims.needs_regular_reads:
                 return False
             unseen = DecisionRecord(record.request_id, request.names, request.count, record.seed)
             with reservations.without(doubtful):

@@ -1,0 +1,179 @@
+"""Checks of what must hold, from outside: they know the rows, the answers and who lives."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.simulation.fleet import INSTANCES, NODES, Fleet
+from tests.simulation.kernel import Kernel
+from tests.simulation.server import Change, Row, Server
+
+COUNTED_TASKS = ("spawning",)
+_WATCHED = {"claims", INSTANCES, NODES}
+
+
+@dataclass(eq=False)
+class Asked:
+    """One request, and all that was answered to it."""
+
+    request_id: str
+    gb: int
+    names: tuple[str, ...]
+    #: Hosts of the first answer; empty: refused; None: none yet.
+    answer: tuple[str, ...] | None = None
+    deliveries: int = 0
+    handled: int = 0
+    begun_at: float = 0.0
+    #: True while it would have fitted at every moment since it was first received.
+    fits: bool = True
+    answered_by: Any = None
+    is_over: bool = False
+    replies: list[Any] = field(default_factory=list)
+
+
+class Checks:
+    """Called at every commit, receipt and reply."""
+
+    def __init__(self, kernel: Kernel, server: Server, fleet: Fleet) -> None:
+        self._kernel, self._server, self._fleet = kernel, server, fleet
+        #: Instances that callers were told a host for, until they are there or over.
+        self.promised: dict[str, tuple[str, int, Any]] = {}
+        self.handled: dict[str, Asked] = {}
+
+    # --- commits -------------------------------------------------------------------------
+
+    def committed(self, changes: list[Change]) -> None:
+        """Look at what a commit has changed."""
+        if not any(table in _WATCHED for table, *_others in changes):
+            return
+        self.limits()
+        for table, _number, before, after in changes:
+            if table == "claims" and before is not None and before.closed_at is None:
+                self._closed(before, after)
+
+    def deadlocked(self, key: tuple[Any, ...]) -> None:
+        """Hosts are locked in one order."""
+        if key[0] == "claim_hosts" and len(key) == 2:
+            self._kernel.fail("deadlock", f"two wait for each other on host {key[1]}")
+
+    def limits(self) -> None:
+        """No host is over its limits; and see who could not be given a host just now."""
+        taken: dict[str, dict[str, int]] = {host: {} for host in self._fleet.hosts}
+        for row in self._server.tables[INSTANCES].values():
+            if row.host is not None and not row.deleted:
+                taken[row.host][row.uuid] = row.memory_gb
+        for row in self._server.tables["claims"].values():
+            if row.closed_at is None and row.host and not self._is_over(row.consumer_uuid):
+                taken[row.host][row.consumer_uuid] = row.memory_mb // 1024
+        for uuid, (host, gb, scheduler) in self.promised.items():
+            if not scheduler.process.dead:
+                taken[host][uuid] = gb
+        for host, several in taken.items():
+            if sum(several.values()) > self._fleet.host_gb:
+                self._kernel.fail("over", f"{host} has {self._fleet.host_gb} GB, gave {several}")
+        if self.handled:
+            self._see_who_fits()
+
+    def _is_over(self, uuid: str) -> bool:
+        number = self._fleet.ids.get(uuid)
+        if number is None:
+            return False
+        row = self._server.tables[INSTANCES][number]
+        return bool(row.deleted or (row.vm_state == "error" and row.host is None))
+
+    def _closed(self, before: Row, after: Row | None) -> None:
+        """A claim that still counts may only make way for another one of its instance."""
+        if after is not None and after.closed_at is None:
+            return
+        uuid = before.consumer_uuid
+        if uuid not in self.promised or self.promised[uuid][0] != before.host:
+            return
+        rows = self._server.tables["claims"].values()
+        if not any(row.consumer_uuid == uuid and row.closed_at is None for row in rows):
+            self._kernel.fail("closed", f"the claim of {uuid} on {before.host} was still needed")
+
+    # --- refusals ------------------------------------------------------------------------
+
+    def _see_who_fits(self) -> None:
+        free = self._free()
+        for asked in self.handled.values():
+            if asked.fits and self._slots(asked, free) < len(asked.names):
+                asked.fits = False
+
+    def _free(self) -> dict[str, int]:
+        """The memory that schedulers may think to be free, at least."""
+        fleet = self._fleet
+        free = {host: fleet.host_gb - fleet.reported_gb(host) for host in fleet.hosts}
+        for row in self._server.tables["claims"].values():
+            if row.closed_at is None and row.host and not self._is_counted(row):
+                free[row.host] -= row.memory_mb // 1024
+        return free
+
+    def _is_counted(self, claim: Row) -> bool:
+        number = self._fleet.ids.get(claim.consumer_uuid)
+        if number is None:
+            return False
+        row = self._server.tables[INSTANCES][number]
+        is_there = row.host == claim.host and (
+            row.task_state in COUNTED_TASKS or row.vm_state == "active"
+        )
+        return is_there or self._is_over(claim.consumer_uuid)
+
+    def _slots(self, asked: Asked, free: dict[str, int]) -> int:
+        """Places for *asked*, if all others under way take what hinders it most."""
+        others = sum(
+            each.gb * len(each.names) for each in self.handled.values() if each is not asked
+        )
+        costs = []
+        for left in free.values():
+            slots, rest = divmod(max(left, 0), asked.gb)
+            costs += [rest + 1, *[asked.gb] * (slots - 1)] if slots else []
+        costs.sort()
+        for cost in costs:
+            others -= cost
+            if others < 0:
+                break
+            costs = costs[1:]
+        return len(costs)
+
+    # --- requests ------------------------------------------------------------------------
+
+    def received(self, asked: Asked) -> None:
+        """A scheduler begins with a request."""
+        if not asked.handled and not self._is_refused(asked):
+            asked.fits, asked.begun_at = True, self._kernel.now
+        asked.handled += 1
+        self.handled[asked.request_id] = asked
+        self._see_who_fits()
+
+    def _is_refused(self, asked: Asked) -> bool:
+        """True when the refusal is written, whether anybody was told of it or not."""
+        rows = self._server.tables["claims"].values()
+        return any(row.consumer_uuid == asked.names[0] and not row.host for row in rows)
+
+    def left(self, asked: Asked) -> None:
+        """A scheduler is done with it, or died."""
+        asked.handled -= 1
+        if not asked.handled:
+            self.handled.pop(asked.request_id, None)
+
+    def answered(self, asked: Asked, answer: tuple[str, ...]) -> None:
+        """Every answer to one request is the same; a refusal has its reason."""
+        self._see_who_fits()
+        if asked.answer is not None and asked.answer != answer:
+            text = f"{asked.request_id} got {asked.answer}, then {answer}"
+            self._kernel.fail("answers", text)
+        # While the database is away, decisions are on the state of before.
+        was_away = self._server.failed_at >= asked.begun_at
+        if asked.answer is None and not answer and asked.fits and not was_away:
+            free = self._free()
+            self._kernel.fail("refused", f"{asked.request_id} of {asked.gb} GB fits: {free}")
+        if answer and asked.answer is None and not asked.is_over:
+            open_ones = {
+                row.consumer_uuid: row.host
+                for row in self._server.tables["claims"].values()
+                if row.closed_at is None
+            }
+            for uuid, host in zip(asked.names, answer, strict=True):
+                if open_ones.get(uuid) != host and not self._is_over(uuid):
+                    self._kernel.fail("unclaimed", f"{uuid} was told {host}, without a claim")
+        asked.answer = answer

@@ -1,0 +1,112 @@
+"""Plans of runs: who asks for what when, what breaks when; all from one seed."""
+
+import random
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
+
+#: Kinds of faults, each with the amounts that one is drawn from.
+FAULTS: Final[dict[str, tuple[float, ...]]] = {
+    "kill": (0.05, 1.0, 5.0),
+    "freeze": (0.3, 2.5, 6.0, 20.0),
+    # The same when its next statement is on its way.
+    "kill in a statement": (0.05, 1.0, 5.0),
+    "freeze in a statement": (0.3, 2.5, 6.0, 20.0),
+    "jump": (2.5, 5.0, 700.0),
+    "breaks": (0.02, 0.1),
+    "down": (0.5, 4.0),
+    "restart": (0.0,),
+}
+#: A database of claims that goes back so many seconds; not survived by every protocol.
+GOING_BACK: Final = {"restore": (0.05, 0.5, 3.0)}
+DURATION: Final = 20.0
+
+
+@dataclass(frozen=True)
+class RequestPlan:
+    """One request: when, how large, for how many, and what becomes of its instances."""
+
+    number: int
+    at: float
+    gb: int
+    count: int
+    fate: str
+    pause: float
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that breaks."""
+
+    at: float
+    kind: str
+    target: int
+    amount: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run."""
+
+    seed: int
+    schedule: int
+    dialect: str
+    schedulers: int
+    hosts: int
+    host_gb: int
+    requests: tuple[RequestPlan, ...]
+    faults: tuple[Fault, ...]
+    #: Probabilities: that a task goes on, that one is slow, and by how much; seconds of a step.
+    stick: float
+    slow: float
+    tick: float
+    #: Probabilities that a message comes twice, is lost, or comes late.
+    twice: float
+    lost: float
+    late: float
+    acknowledges_first: bool
+    all_at_once: bool = False
+
+    @classmethod
+    def from_seed(cls, seed: int, dialect: str | None = None, *, goes_back: bool = False) -> Self:
+        """Draw a plan."""
+        rng = random.Random(seed)
+        schedulers, hosts = rng.choice((2, 2, 3)), rng.choice((2, 2, 3, 5))
+        busy = rng.choice((0.1, 0.5, 3.0, DURATION))
+        requests = tuple(
+            RequestPlan(
+                number,
+                at=rng.uniform(0, busy),
+                gb=rng.choice((1, 1, 2, 3)),
+                count=rng.choice((1, 1, 2)),
+                fate=rng.choice(("build", "build", "build", "fail", "cancel", "retry")),
+                pause=rng.choice((0.0, 0.05, 1.0, 4.0)),
+            )
+            for number in range(rng.randint(6, 24))
+        )
+        kinds = {**FAULTS, **(GOING_BACK if goes_back else {})}
+        faults = tuple(
+            Fault(rng.uniform(0, DURATION), kind, rng.randrange(schedulers), rng.choice(amounts))
+            for kind, amounts in kinds.items()
+            for _number in range(rng.choice((0, 0, 1, 2)))
+        )
+        return cls(
+            seed,
+            schedule=seed,
+            dialect=dialect or rng.choice(("mariadb", "postgresql")),
+            schedulers=schedulers,
+            hosts=hosts,
+            host_gb=rng.choice((3, 4, 6)),
+            requests=requests,
+            faults=faults,
+            stick=rng.choice((0.0, 0.5, 0.9)),
+            slow=rng.choice((0.0, 0.3, 0.95)),
+            tick=rng.choice((0.0002, 0.001, 0.004)),
+            twice=rng.choice((0.0, 0.2)),
+            lost=rng.choice((0.0, 0.1)),
+            late=rng.choice((0.0, 0.2)),
+            acknowledges_first=rng.random() < 0.3,
+        )
+
+    def but(self, **changes: Any) -> Self:
+        """The plan with other values."""
+        return replace(self, **changes)

@@ -1,0 +1,151 @@
+"""Faults planted in the protocol: each must be found, or the checks are blind to it."""
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from scheduler.claims import database, reader, writer
+from scheduler.claims.backend import Booked
+from scheduler.claims.reader import ClaimReader, KnownIds
+from scheduler.claims.shared_reservations import SharedReservations
+from scheduler.claims.writer import ClaimWriter
+from scheduler.drivers.filter_scheduler import FilterScheduler
+from scheduler.hosts import instances
+from tests.simulation import statements, world
+from tests.simulation.patches import MACHINE, attributes
+from tests.simulation.server import Server
+
+Plant = Callable[[], AbstractContextManager[None]]
+PLANTS: Final[dict[str, Plant]] = {}
+#: Where a fault is of one kind of server only.
+DIALECTS: Final = {"no limits for locks": "mysql"}
+
+
+def _plant(name: str, owner: Any, **values: Any) -> None:
+    PLANTS[name] = lambda: attributes(owner, **values)
+
+
+@contextlib.contextmanager
+def planted(name: str | None) -> Iterator[None]:
+    """The fault of that *name* in the product or its SQL, until the end of the block."""
+    with contextlib.nullcontext() if name is None else PLANTS[name]():
+        yield
+
+
+# --- statements -----------------------------------------------------------------------------
+
+
+def _claim_in_two(connection: Any, steps: Any, values: Any, replaced: Any = ()) -> Any:
+    moves = [(number, *steps[number]) for number in sorted(steps)]
+    connection.write(lambda one: statements._swap(one, moves))
+    return _CLAIM(connection, {}, values, replaced)
+
+
+def _swap_unsorted(one: Any, moves: Any) -> None:
+    several = list(moves)
+    MACHINE.kernel.random.shuffle(several)
+    _SWAP(one, several)
+
+
+def _insert_anything(one: Any, table: str, unique: Any, **values: Any) -> Any:
+    del unique
+    return _INSERT(one, table, (), **values)
+
+
+_CLAIM, _SWAP, _INSERT = statements.claim, statements._swap, statements.Transaction.insert
+_plant(
+    "comparison dropped",
+    statements,
+    _matches=lambda one, number, _expected: bool(one.get(statements.HOSTS, number)),
+)
+_plant("no unique consumers", statements.Transaction, insert=_insert_anything)
+_plant("replaced claims stay", statements, _retire=lambda _one, _retired, _now: None)
+_plant("claim in two transactions", statements.claim_rows, claim=_claim_in_two)
+_plant("locks in any order", statements, _swap=_swap_unsorted)
+_plant("no limits for locks", Server, IDLE_SECONDS=math.inf, LOCK_SECONDS=1e9)
+
+# --- reader ---------------------------------------------------------------------------------
+
+_SETTLE, _READ_CLAIMS = SharedReservations.settle, SharedReservations.read_claims
+
+
+def _settle_late(self: Any, now: float, found: Any = ()) -> None:
+    _READ_CLAIMS(self)
+    _SETTLE(self, now, found)
+
+
+_COUNT = SharedReservations.count
+
+
+def _count_own(self: Any, row: Any, read: Any = None) -> None:
+    if row.consumer_uuid in self._unread:
+        _COUNT(self, row, read)
+    else:
+        self._reader.ids.add({row.id})
+
+
+def _add_without_skipped(self: Any, ids: Any) -> None:
+    self.newest = max(self.newest, *ids, 0)
+
+
+PLANTS["claims after instances"] = lambda: attributes(
+    SharedReservations, settle=_settle_late, read_claims=lambda _self: None
+)
+_plant("foreign claims forgotten", SharedReservations, count=_count_own)
+_plant("never closed", ClaimReader, close=lambda _self, _ids, _now: True)
+_plant("purged at once", reader, KEPT=reader.datetime.timedelta(seconds=-1), PURGE_SECONDS=0.1)
+_plant("closed in time of the reader", reader, LATE_SECONDS=-1000.0, ALL_READ_SECONDS=1e9)
+PLANTS["late ids forgotten"] = lambda: _both(
+    attributes(KnownIds, add=_add_without_skipped),
+    attributes(reader, ALL_READ_SECONDS=1e9),
+    attributes(ClaimReader, want_all=lambda _self: None),
+)
+
+# --- reservations ---------------------------------------------------------------------------
+
+_plant("counted before it is reported", instances, _is_counted=lambda *_row: True)
+_plant("over before it is built", instances, _end_by_row=lambda *_row: instances.End.DELETED)
+_plant("never over", instances, _end_by_row=lambda *_row: None)
+_plant("losers keep what they took", SharedReservations, give_back=lambda _self, _several: None)
+_plant("any decision is valid", SharedReservations, is_valid=lambda _self, _reservation: True)
+_plant("machine's clock", world, SteadyClock=lambda _ask, wall, _elapsed: _Clock(wall))
+
+
+class _Clock:
+    def __init__(self, wall: Callable[[], float]) -> None:
+        self._wall = wall
+
+    def __call__(self) -> float:
+        return self._wall()
+
+    def check(self) -> None:
+        """Never."""
+
+
+# --- writer and driver ----------------------------------------------------------------------
+
+
+def _write_later(self: Any, request_id: str, decided: Any) -> Any:
+    if MACHINE.kernel.random.random() < 0.1:
+        return Booked(decided.selections)
+    return _WRITE(self, request_id, decided)
+
+
+_WRITE = ClaimWriter.write
+
+
+_plant("answered before it is written", ClaimWriter, write=_write_later)
+_plant("unknown ends are good", ClaimWriter, _end_unwritten=lambda _self, _batch: None)
+_plant("repeats are decided anew", writer, earlier_answer=lambda *_what: None)
+_plant("refusals are not written", database.DatabaseClaims, refuse=lambda *_what: True)
+_plant("refused in doubt", FilterScheduler, _fits_without_doubt=lambda *_what: False)
+
+
+@contextlib.contextmanager
+def _both(*several: AbstractContextManager[None]) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for each in several:
+            stack.enter_context(each)
+        yield

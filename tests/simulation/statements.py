@@ -1,0 +1,320 @@
+"""The statements of ``scheduler.db.claims`` on the model of a server, and a database made of it.
+
+Each function has the name, arguments and result of the product's; ``models.py`` compares both on
+real servers.
+"""
+
+import contextlib
+import datetime
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from scheduler.claims import loading
+from scheduler.db import claims as claim_rows
+from scheduler.db import rows
+from scheduler.db.database import Database
+from tests.simulation.patches import EPOCH, attributes
+from tests.simulation.server import Row, Server, Transaction
+
+HOSTS, CLAIMS = "claim_hosts", "claims"
+_CONSUMER = ("consumer_uuid",)
+_URLS = {"mariadb": "mysql+pymysql://nobody@model/nova", "mysql": "mysql+pymysql://nobody@model/m"}
+_URLS["postgresql"] = "postgresql+psycopg://nobody@model/nova"
+
+
+class ModelConnection:
+    """A connection of one client, each statement a transaction unless it has begun one."""
+
+    def __init__(self, server: Server, dialect: Any) -> None:
+        self.server, self.dialect = server, dialect
+        self._transaction: Transaction | None = None
+
+    def __enter__(self) -> "ModelConnection":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def begin(self) -> Iterator[None]:
+        """A transaction that an error rolls back."""
+        one = self._transaction = self.server.begin(self.server.kernel.current.process)
+        self.server.used(one)
+        try:
+            yield
+            if one.writes or one.locks:
+                self.server.execute(lambda each: self.server.end(each, commits=True), one)
+        finally:
+            self.server.end(one)
+            self._transaction = None
+
+    def read(self, statement: Callable[[Transaction], Any]) -> Any:
+        """The result of a statement that only reads."""
+        return self.server.execute(statement, self._transaction)
+
+    def write(self, statement: Callable[[Transaction], Any]) -> Any:
+        """The result of a statement that writes."""
+        return self.server.execute(statement, self._transaction, writes=True)
+
+    def exec_driver_sql(self, text: str) -> None:
+        """A ping, or a setting."""
+        assert text.startswith(("SELECT 1", "SET SESSION ")), text
+        self.read(lambda _one: None)
+
+    def invalidate(self) -> None:
+        """Close it on the server, too."""
+        self.close()
+
+    def close(self) -> None:
+        """Close it."""
+        if self._transaction is not None:
+            self.server.end(self._transaction)
+
+
+class ModelDatabase(Database):
+    """A database of the product whose server is the model."""
+
+    def __init__(self, server: Server, dialect_name: str) -> None:
+        settings = {"db_retry_interval": 0, "db_max_retry_interval": 0.01}
+        super().__init__(_URLS[dialect_name], settings=settings)
+        self.server = server
+        name = "postgresql" if dialect_name == "postgresql" else "mysql"
+        self._dialect = SimpleNamespace(name=name, is_mariadb=dialect_name == "mariadb")
+
+    @property
+    def engine(self) -> Any:
+        """As much of an engine as the product asks for."""
+        return SimpleNamespace(dialect=self._dialect)
+
+    def connect(self, **options: Any) -> Any:
+        """A connection; *options* make no difference."""
+        del options
+        return ModelConnection(self.server, self._dialect)
+
+    def server_time(self) -> float | None:
+        """The right time, unless the server is away."""
+        with contextlib.suppress(*loading.FAILURES):
+            return float(self.server.execute(lambda _one: EPOCH + self.server.kernel.now))
+        return None
+
+
+@contextlib.contextmanager
+def model() -> Iterator[None]:
+    """The functions of this module in place of the product's, until the end of the block."""
+    here = {name: globals()[name] for name in _NAMES}
+    with (
+        attributes(claim_rows, **here),
+        attributes(loading, claims_database=lambda _conf, database: database),
+    ):
+        yield
+
+
+# --- hosts ----------------------------------------------------------------------------------
+
+
+def hosts(connection: Any, names: Collection[str] | None = None) -> Sequence[Any]:
+    return connection.read(
+        lambda one: [row for row in one.rows(HOSTS) if names is None or row.host in names]
+    )
+
+
+def add(connection: Any, keys: Iterable[tuple[str, str]]) -> None:
+    several = list(keys)
+
+    def run(one: Transaction) -> None:
+        for host, node in several:
+            one.insert(HOSTS, ("host", "node"), host=host, node=node, generation=0)
+
+    connection.write(run)
+
+
+def unlocked(connection: Any, numbers: Collection[int]) -> set[int]:
+    server = connection.server
+    return connection.read(
+        lambda one: (
+            {n for n in numbers if n in server.tables[HOSTS]}
+            - {n for n in numbers if server.is_locked(one, HOSTS, n)}
+        )
+    )
+
+
+def raise_to(connection: Any, generations: Mapping[int, int]) -> None:
+    for number, generation in sorted(generations.items()):
+
+        def run(one: Transaction, number: int = number, generation: int = generation) -> None:
+            one.lock(HOSTS, number)
+            row = one.get(HOSTS, number)
+            if row is not None and row.generation < generation:
+                one.put(HOSTS, number, row.but(generation=generation))
+
+        connection.write(run)
+
+
+# --- claims ---------------------------------------------------------------------------------
+
+
+def open_ids(connection: Any) -> set[int]:
+    return connection.read(lambda one: {r.id for r in one.rows(CLAIMS) if r.closed_at is None})
+
+
+def newest_id(connection: Any) -> int:
+    return connection.read(lambda one: max((row.id for row in one.rows(CLAIMS)), default=0))
+
+
+def changed_ids(
+    connection: Any, newest: int, missed: Collection[int], since: datetime.datetime
+) -> tuple[set[int], set[int]]:
+    since = since.replace(microsecond=0)
+
+    def run(one: Transaction) -> tuple[set[int], set[int]]:
+        several = list(one.rows(CLAIMS))
+        new = {row.id for row in several if row.id > newest or row.id in missed}
+        return new, {r.id for r in several if r.closed_at is not None and r.closed_at >= since}
+
+    return connection.read(run)
+
+
+def by_ids(connection: Any, ids: Collection[int]) -> list[Any]:
+    if not ids:
+        return []
+    return connection.read(
+        lambda one: [row for number in sorted(ids) if (row := one.get(CLAIMS, number))]
+    )
+
+
+def of_consumers(connection: Any, uuids: Collection[str]) -> dict[str, Any]:
+    return connection.read(
+        lambda one: {r.consumer_uuid: r for r in one.rows(CLAIMS) if r.consumer_uuid in uuids}
+    )
+
+
+def insert(connection: Any, values: Iterable[Mapping[str, Any]]) -> Sequence[Any]:
+    several = list(values)
+    found = connection.write(lambda one: _insert(one, several))
+    return () if connection.dialect.name == "mysql" else found
+
+
+def _insert(one: Transaction, values: Sequence[Mapping[str, Any]]) -> list[Row]:
+    found = []
+    for each in values:
+        one.server.kernel.point("insert")
+        row = {"closed_at": None, "numa_topology": None, "pci_requests": None}
+        row |= {"flavor_id": None, "source_host": None, **each}
+        found.append(one.insert(CLAIMS, _CONSUMER, **row))
+    return found
+
+
+def close(connection: Any, ids: Collection[int], now: datetime.datetime) -> int:
+    def run(one: Transaction) -> int:
+        closed = 0
+        for number in sorted(ids):
+            one.lock(CLAIMS, number)
+            row = one.get(CLAIMS, number)
+            if row is not None and row.closed_at is None:
+                one.put(CLAIMS, number, row.but(closed_at=now))
+                closed += 1
+        return closed
+
+    return connection.write(run)
+
+
+def purge(connection: Any, before: datetime.datetime) -> None:
+    def run(one: Transaction) -> None:
+        for row in list(one.rows(CLAIMS)):
+            if row.closed_at is not None and row.closed_at < before:
+                one.lock(CLAIMS, row.id)
+                one.put(CLAIMS, row.id, None)
+
+    connection.write(run)
+
+
+# --- claiming -------------------------------------------------------------------------------
+
+Moves = Sequence[tuple[int, int, int]]
+
+
+def claim(
+    connection: Any,
+    steps: Mapping[int, tuple[int, int]],
+    values: Sequence[Mapping[str, Any]],
+    replaced: Iterable[Any] = (),
+) -> Sequence[Any]:
+    moves = [(number, *steps[number]) for number in sorted(steps)]
+    name = claim_rows.retired_name
+    retired = sorted((row.id, name(row.consumer_uuid, row.request_id)) for row in replaced)
+    now, several = rows.utcnow(), list(values)
+    if connection.dialect.name == "mysql" and not connection.dialect.is_mariadb:
+        connection.write(lambda one: _swap(one, moves))
+        if retired:
+            connection.write(lambda one: _retire(one, retired, now))
+        return insert(connection, several)
+
+    def run(one: Transaction) -> Sequence[Any]:
+        _swap(one, moves)
+        _retire(one, retired, now)
+        found = _insert(one, several)
+        one.server.kernel.point("commit")
+        return found
+
+    return connection.write(run)
+
+
+def _swap(one: Transaction, moves: Moves) -> None:
+    """Move hosts on, or raise Moved.
+
+    PostgreSQL locks what its statement saw when it began, and looks at the rows again then.
+    MariaDB looks at the row of now, and does not wait for one that does not match.
+    """
+    server = one.server
+    is_seen = server.dialect_name == "postgresql"
+    seen = {number for number, expected, _next in moves if _matches(one, number, expected)}
+    locked = []
+    for number, expected, following in moves:
+        server.kernel.point("swap")
+        if number in seen if is_seen else _matches(one, number, expected):
+            one.lock(HOSTS, number)
+            if _matches(one, number, expected):
+                locked.append((number, following))
+    if len(locked) != len(moves):
+        raise claim_rows.Moved
+    for number, following in locked:
+        row = one.get(HOSTS, number)
+        assert row is not None
+        one.put(HOSTS, number, row.but(generation=following))
+
+
+def _matches(one: Transaction, number: int, expected: int) -> bool:
+    row = one.get(HOSTS, number)
+    return row is not None and row.generation == expected
+
+
+def _retire(one: Transaction, retired: Sequence[tuple[int, str]], now: datetime.datetime) -> None:
+    for number, name in retired:
+        for row in [row for row in one.rows(CLAIMS) if row.consumer_uuid == name]:
+            one.lock(CLAIMS, row.id)
+            one.put(CLAIMS, row.id, None)
+        one.lock(CLAIMS, number)
+        old = one.get(CLAIMS, number)
+        if old is not None:
+            one.lock(CLAIMS, _CONSUMER, (old.consumer_uuid,))
+            one.lock(CLAIMS, _CONSUMER, (name,))
+            at = old.closed_at or now
+            gone = {"consumer_uuid": name, "host": "", "node": "", "closed_at": at}
+            one.put(CLAIMS, number, old.but(**gone))
+
+
+_NAMES = (
+    *("hosts", "add", "unlocked", "raise_to", "open_ids", "newest_id", "changed_ids", "by_ids"),
+    *("of_consumers", "insert", "close", "purge", "claim"),
+)
+
+
+def described(table: str, number: int, before: Any, after: Any) -> str:
+    """One change of a row, for a person."""
+    old = {} if before is None else vars(before)
+    new = {} if after is None else vars(after)
+    names = [name for name in (new or old) if name not in ("seq", "answer", "id")]
+    parts = [f"{name}={new.get(name)}" for name in names if old.get(name) != new.get(name)]
+    verb = "deletes" if after is None else "inserts" if before is None else "updates"
+    return f"{verb} {table} {number}: {', '.join(parts)}"
