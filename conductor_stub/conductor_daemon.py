@@ -18,7 +18,7 @@ from conductor_stub.planning import Planner
 from conductor_stub.rpcapi import TOPIC, SchedulerAPI
 from conductor_stub.stores import Stores
 from scheduler import concurrency, errors
-from scheduler.cli import command
+from scheduler.cli import command, program
 from scheduler.conf import startup
 from scheduler.daemon import preflight
 from scheduler.daemon.periodic import ServiceHeartbeat
@@ -119,23 +119,30 @@ WORDS = {
 }
 
 
-class Servers(command.Program):
+class Servers(program.Program):
     """The program."""
 
     NAME = PROG
     DESCRIPTION = "A small conductor, and servers without an API."
+    WORDS = WORDS
     COMMANDS = COMMANDS
 
 
 def main(argv: Sequence[str]) -> int:
     """Do what the command line asks for; returns the status to exit with."""
     transport.set_defaults()
-    option = command.command_option(PROG, WORDS)
+    option = program.command_option(PROG, WORDS)
     # The daemon's log lines are wanted, those of commands are not; the first word tells.
     first_word = next((word for word in argv if word in WORDS), None)
-    conf = startup.parse(argv, PROG, cli_opts=[option], quiet=first_word != SERVE)
-    if conf.command.name != SERVE:
-        return command.run(Servers, conf)
+    conf = startup.parse(
+        argv,
+        PROG,
+        cli_opts=[option],
+        quiet=first_word != SERVE,
+        description=Servers.DESCRIPTION,
+    )
+    if conf.command.name != SERVE or conf.command.words:
+        return program.run(Servers, conf)
     LOG.info("Requests run side by side by means of %s", concurrency.current())
     try:
         preflight.check(conf, check_manager)

@@ -12,7 +12,8 @@ FOLDER = Path("docs/commands")
 WIDTH = 110
 HEAD = """# Commands
 
-Made from the programs' own parsers. Every command takes the options of its program before its name.
+Made from the programs' own parsers. Every command takes the options of its program before its name,
+and `-f json`, `-f yaml` or `-f value` behind it. `--json` is `-f json`.
 
 """
 

@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from conductor_stub import compute_daemon, conductor_daemon
 from scheduler.cli import app as manage_app
-from scheduler.cli import command
+from scheduler.cli import program
 from scheduler.conf import startup
 from scheduler.daemon import service as daemon
 
@@ -38,8 +38,8 @@ class CommandLine:
 
 def all_programs() -> list[CommandLine]:
     """Every program."""
-    manage = command.command_option(manage_app.PROG, manage_app.GROUPS)
-    conductor = command.command_option(conductor_daemon.PROG, conductor_daemon.WORDS)
+    manage = program.command_option(manage_app.PROG, manage_app.GROUPS)
+    conductor = program.command_option(conductor_daemon.PROG, conductor_daemon.WORDS)
     serve = argparse.ArgumentParser(description="Be the conductor, until told to stop.")
     return [
         CommandLine(
@@ -47,7 +47,7 @@ def all_programs() -> list[CommandLine]:
         ),
         CommandLine(
             manage_app.PROG,
-            "See how schedulers and hosts are, and change what an operator may change.",
+            manage_app.DESCRIPTION,
             _options(manage_app.PROG, [manage]),
             _commands(manage_app.Manage),
         ),
@@ -81,11 +81,11 @@ def _options(prog: str, cli_opts: Sequence[cfg.Opt] = ()) -> argparse.ArgumentPa
     return parser
 
 
-def _commands(owner: type[command.Program]) -> dict[str, argparse.ArgumentParser]:
+def _commands(owner: type[program.Program]) -> dict[str, argparse.ArgumentParser]:
     return {name: _command(owner, name) for name in sorted(owner.COMMANDS)}
 
 
-def _command(owner: type[command.Program], name: str) -> argparse.ArgumentParser:
+def _command(owner: type[program.Program], name: str) -> argparse.ArgumentParser:
     """The parser of one command without what all commands share."""
     known = owner.COMMANDS[name]
     command = pkgutil.resolve_name(known) if isinstance(known, str) else known

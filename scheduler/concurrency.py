@@ -21,6 +21,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import scheduler
+
 ENVIRONMENT_VARIABLE = "OS_NOVA_DISABLE_EVENTLET_PATCHING"
 OPTION = "concurrency_backend"
 EVENTLET = "eventlet"
@@ -117,8 +119,18 @@ def open_standard_streams() -> None:
             setattr(sys, name, open(descriptor, mode, closefd=False))  # noqa: SIM115 - stays open
 
 
+def is_version_asked(argv: Sequence[str]) -> bool:
+    """True where the version is all that is wanted, which needs no library; it is printed."""
+    if list(argv) == ["--version"]:
+        sys.stdout.write(f"{scheduler.__version__}\n")
+        return True
+    return False
+
+
 def run(module: str, argv: Sequence[str]) -> int:
     """Choose and activate the back end, then import *module* and return ``module.main(argv)``."""
+    if is_version_asked(argv):
+        return 0
     open_standard_streams()
     activate(choose(argv, os.environ))
     return int(importlib.import_module(module).main(list(argv)) or 0)

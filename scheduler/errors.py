@@ -133,6 +133,12 @@ class ConfigurationError(NovaException):
     msg_fmt = "Invalid configuration: %(option)s: %(reason)s"
 
 
+class DatabaseUnusable(ConfigurationError):
+    """A database cannot be reached or used; *option* names where it is configured."""
+
+    msg_fmt = "%(option)s: %(reason)s"
+
+
 class StateUnavailable(NovaException):
     """The fleet's state is missing or older than allowed, so no decision can be made."""
 

@@ -31,6 +31,8 @@ COLUMNS = ("ID", "Name", "Host", "Attempts", "State", "Fault")
 class Boot(cli_servers.OnBus, command.List):
     """Boot servers; with --wait, show where they went."""
 
+    nothing = "No server is left of those."
+
     arguments = (
         argument("name", metavar="NAME", nargs="?", help="several get numbers behind"),
         argument("--flavor", required=True, metavar="FLAVOR", help="name or id"),

@@ -110,6 +110,8 @@ class LongText(columns.FormattableColumn):
 class List(command.List):
     """List the servers."""
 
+    nothing = "There are no servers."
+
     arguments = (argument("--long", action="store_true", help="more columns"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -182,6 +184,8 @@ MOVABLE = ("active", "stopped")
 
 class _Move(OnBus, command.List):
     """One server, told to its conductor and waited for."""
+
+    nothing = "The server is gone."
 
     arguments: ClassVar[Sequence[Argument]] = (
         _SERVER,
@@ -278,15 +282,17 @@ def _row(server: Server) -> Sequence[Any]:
     return *place, server.state, fault.message if fault else None
 
 
-class Delete(OnBus):
+class Delete(OnBus, command.Told):
     """Delete servers."""
+
+    words = "{state}: {servers}"
 
     arguments = (
         argument("servers", metavar="SERVER", nargs="+", help="name or id"),
         *wait_arguments("the servers are gone"),
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
+    def act(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         """Tell the hosts, or delete the rows; wait if told to."""
         with self.database.read() as conn:
             meant = servers.find(conn, parsed_args.servers)
@@ -297,6 +303,8 @@ class Delete(OnBus):
                 self._delete(compute, each)
         if parsed_args.wait:
             self._wait([each.uuid for each in meant], parsed_args.timeout)
+        state = "deleted" if parsed_args.wait else "being deleted"
+        return {"state": state, "servers": [each.name for each in meant]}
 
     def _delete(self, compute: ComputeAPI, server: Server) -> None:
         instance = server.instance

@@ -13,6 +13,7 @@ from scheduler.cli.command import (
     Names,
     Properties,
     Show,
+    Told,
     api_action,
     api_reader,
     argument,
@@ -26,6 +27,7 @@ ZONE = "availability_zone"
 POLICIES = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
 MAX_SERVER_PER_HOST = "max_server_per_host"
 
+_DELETED = "Deleted: {deleted}"
 _AGGREGATE = argument("aggregate", metavar="AGGREGATE", help="its name or id")
 _METADATA = (
     argument("--zone", help="availability zone of its hosts"),
@@ -82,7 +84,7 @@ def _metadata(args: argparse.Namespace) -> dict[str, Any]:
     return {**dict(args.properties), **zone}
 
 
-@api_reader(List, columns=_AGGREGATE_COLUMNS)
+@api_reader(List, columns=_AGGREGATE_COLUMNS, nothing="There are no aggregates.")
 def aggregate_list(_command: Base, connection: Connection, _args: Any) -> Any:
     """List the aggregates."""
     return map(_aggregate_fields, aggregates.list_all(connection))
@@ -140,11 +142,16 @@ def aggregate_remove_host(_command: Base, connection: Connection, args: Any) -> 
     return _aggregate_fields(aggregates.get(connection, number))
 
 
-@api_action(Base, argument("aggregates", metavar="AGGREGATE", nargs="+", help="its name or id"))
-def aggregate_delete(_command: Base, connection: Connection, args: Any) -> None:
+@api_action(
+    Told,
+    argument("aggregates", metavar="AGGREGATE", nargs="+", help="its name or id"),
+    words=_DELETED,
+)
+def aggregate_delete(_command: Base, connection: Connection, args: Any) -> dict[str, Any]:
     """Delete aggregates; their hosts stay."""
     for name in args.aggregates:
         aggregates.delete(connection, aggregates.get(connection, name).id)
+    return {"deleted": args.aggregates}
 
 
 def _flavor_fields(flavor: objects.Flavor) -> dict[str, Any]:
@@ -164,7 +171,7 @@ def _flavor_fields(flavor: objects.Flavor) -> dict[str, Any]:
     }
 
 
-@api_reader(List, columns=_FLAVOR_COLUMNS)
+@api_reader(List, columns=_FLAVOR_COLUMNS, nothing="There are no flavors.")
 def flavor_list(_command: Base, connection: Connection, _args: Any) -> Any:
     """List the flavors."""
     return map(_flavor_fields, flavors.list_all(connection))
@@ -217,11 +224,14 @@ def flavor_show(_command: Base, connection: Connection, args: Any) -> Any:
     return _flavor_fields(_find_flavor(connection, args.flavor))
 
 
-@api_action(Base, argument("flavors", metavar="FLAVOR", nargs="+", help="its id or name"))
-def flavor_delete(_command: Base, connection: Connection, args: Any) -> None:
+@api_action(
+    Told, argument("flavors", metavar="FLAVOR", nargs="+", help="its id or name"), words=_DELETED
+)
+def flavor_delete(_command: Base, connection: Connection, args: Any) -> dict[str, Any]:
     """Delete flavors; servers built from them keep their size."""
     for text in args.flavors:
         flavors.delete(connection, _find_flavor(connection, text).id)
+    return {"deleted": args.flavors}
 
 
 def _find_flavor(connection: Connection, id_or_name: str) -> objects.Flavor:
@@ -231,7 +241,7 @@ def _find_flavor(connection: Connection, id_or_name: str) -> objects.Flavor:
         return flavors.get(connection, "name", id_or_name)
 
 
-@api_reader(List, columns=_GROUP_COLUMNS)
+@api_reader(List, columns=_GROUP_COLUMNS, nothing="There are no server groups.")
 def group_list(_command: Base, connection: Connection, _args: Any) -> Any:
     """List the server groups and how many members they have."""
     found = groups.list_all(connection)

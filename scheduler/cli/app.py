@@ -1,42 +1,44 @@
 """``nova-scheduler-manage``: the operator's commands."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from oslo_config import cfg
 
-from scheduler.cli import api, claims, command, database, evaluate, fleet
+from scheduler.cli import program
 from scheduler.conf import startup
 
 PROG = "nova-scheduler-manage"
+DESCRIPTION = "See how schedulers and hosts are, and change what an operator may change."
 
-COMMANDS: dict[str, type[command.Base] | str] = {
-    "db sync": database.sync,
-    "db version": database.version,
-    "db advise": database.advise,
-    "db check": database.check,
-    "host list": fleet.host_list,
-    "host show": fleet.host_show,
-    "service list": fleet.service_list,
-    "service set": fleet.service_set,
-    "aggregate list": api.aggregate_list,
-    "aggregate create": api.aggregate_create,
-    "aggregate show": api.aggregate_show,
-    "aggregate set": api.aggregate_set,
-    "aggregate add-host": api.aggregate_add_host,
-    "aggregate remove-host": api.aggregate_remove_host,
-    "aggregate delete": api.aggregate_delete,
-    "flavor list": api.flavor_list,
-    "flavor create": api.flavor_create,
-    "flavor show": api.flavor_show,
-    "flavor delete": api.flavor_delete,
-    "group list": api.group_list,
-    "group create": api.group_create,
-    "group show": api.group_show,
-    "claims list": claims.list_claims,
-    "claims release": claims.release,
-    "claims audit": claims.audit,
-    "evaluate": evaluate.Evaluate,
-    # On the message bus, which takes long to load.
+#: By name where the command is; it is loaded when it is asked for.
+COMMANDS: Final[Mapping[str, str]] = {
+    "db sync": "scheduler.cli.database:sync",
+    "db version": "scheduler.cli.database:version",
+    "db advise": "scheduler.cli.database:advise",
+    "db check": "scheduler.cli.database:check",
+    "host list": "scheduler.cli.fleet:host_list",
+    "host show": "scheduler.cli.fleet:host_show",
+    "service list": "scheduler.cli.fleet:service_list",
+    "service set": "scheduler.cli.fleet:service_set",
+    "aggregate list": "scheduler.cli.api:aggregate_list",
+    "aggregate create": "scheduler.cli.api:aggregate_create",
+    "aggregate show": "scheduler.cli.api:aggregate_show",
+    "aggregate set": "scheduler.cli.api:aggregate_set",
+    "aggregate add-host": "scheduler.cli.api:aggregate_add_host",
+    "aggregate remove-host": "scheduler.cli.api:aggregate_remove_host",
+    "aggregate delete": "scheduler.cli.api:aggregate_delete",
+    "flavor list": "scheduler.cli.api:flavor_list",
+    "flavor create": "scheduler.cli.api:flavor_create",
+    "flavor show": "scheduler.cli.api:flavor_show",
+    "flavor delete": "scheduler.cli.api:flavor_delete",
+    "group list": "scheduler.cli.api:group_list",
+    "group create": "scheduler.cli.api:group_create",
+    "group show": "scheduler.cli.api:group_show",
+    "claims list": "scheduler.cli.claims:list_claims",
+    "claims release": "scheduler.cli.claims:release",
+    "claims audit": "scheduler.cli.claims:audit",
+    "evaluate": "scheduler.cli.evaluate:Evaluate",
     "config validate": "scheduler.cli.config:validate",
     "config show": "scheduler.cli.config:show",
     "broker check": "scheduler.cli.broker:Check",
@@ -67,10 +69,12 @@ GROUPS = {
 }
 
 
-class Manage(command.Program):
+class Manage(program.Program):
     """The program."""
 
     NAME = PROG
+    DESCRIPTION = DESCRIPTION
+    WORDS = GROUPS
     COMMANDS = COMMANDS
 
 
@@ -88,7 +92,7 @@ def main(argv: Sequence[str], conf: cfg.ConfigOpts | None = None) -> int:
     filled = cfg.ConfigOpts() if conf is None else conf
     begin = _config_command(argv)
     if begin is not None:  # it must work on what could not be parsed
-        return int(Manage(filled, None, argv[:begin]).run(list(argv[begin:])))
-    option = command.command_option(PROG, GROUPS)
-    startup.parse(argv, PROG, filled, cli_opts=[option], quiet=True)
-    return command.run(Manage, filled)
+        return int(Manage(filled, argv[:begin]).run(list(argv[begin:])))
+    option = program.command_option(PROG, GROUPS)
+    startup.parse(argv, PROG, filled, None, [option], quiet=True, description=DESCRIPTION)
+    return program.run(Manage, filled)

@@ -23,6 +23,7 @@ class Check(command.List):
     """
 
     needs_tables = False
+    nothing = "The configuration names no broker."
 
     arguments = (
         argument(

@@ -7,7 +7,7 @@ from typing import Any
 from scheduler import errors, exit_codes
 from scheduler.claims import audit as auditing
 from scheduler.claims import loading
-from scheduler.cli.command import Base, List, action, argument
+from scheduler.cli.command import Base, List, Told, action, argument
 from scheduler.db import claims, compute_nodes, instances, migration, rows
 from scheduler.db.database import Database
 from scheduler.hosts.host_state import Fitting
@@ -35,6 +35,7 @@ def _database(command: Base) -> Database:
         *("Consumer", "Host", "Node", "vCPUs", "Memory MB"),
         *("Disk GB", "Request", "Created", "Expires", "Closed"),
     ),
+    nothing="There are no open claims.",
     needs_tables=False,
 )
 def list_claims(command: Base, args: Any) -> Any:
@@ -46,12 +47,13 @@ def list_claims(command: Base, args: Any) -> Any:
 
 
 @action(
-    Base,
+    Told,
     argument("consumers", metavar="CONSUMER", nargs="*", help="an instance's uuid"),
     argument("--host", help="all open claims on this host"),
     needs_tables=False,
+    words="{closed} claim(s) closed",
 )
-def release(command: Base, args: Any) -> None:
+def release(command: Base, args: Any) -> dict[str, Any]:
     """Close claims, so that what they promise is free again at once."""
     if bool(args.consumers) == bool(args.host):
         raise errors.InvalidRequest(field="CONSUMER", reason="give uuids, or else --host")
@@ -65,11 +67,16 @@ def release(command: Base, args: Any) -> None:
         raise errors.InvalidRequest(field="CONSUMER", reason=reason)
     ids = [each.id for each in found if not wanted or each.consumer_uuid in wanted]
     closed = database.write_retrying(lambda conn: claims.close(conn, ids, rows.utcnow()))
-    command.app.stdout.write(f"{closed} claim(s) closed\n")
+    return {"closed": closed}
 
 
-@action(List, columns=("Difference", "Host", "Node", "Consumer", "What"), needs_tables=False)
-def audit(command: Base, args: Any) -> Any:
+@action(
+    List,
+    columns=("Difference", "Host", "Node", "Consumer", "What"),
+    nothing="Everything agrees.",
+    needs_tables=False,
+)
+def audit(command: List, _args: Any) -> Any:
     """Compare claims, instances and compute nodes; any difference ends with status 1."""
     with _database(command).read() as connection:
         found = claims.list_all(connection)
@@ -87,8 +94,7 @@ def audit(command: Base, args: Any) -> Any:
     different = auditing.differences(found, fleet, ratios, fitting, time.time())
     if different:
         command.status = exit_codes.FAILURE
-    elif args.formatter == "table":
-        command.app.stderr.write(f"{len(found)} open claim(s), and everything agrees\n")
+    command.nothing = f"{len(found)} open claim(s), and everything agrees."
     return [(each.kind, each.host, each.node, each.consumer_uuid, each.what) for each in different]
 
 

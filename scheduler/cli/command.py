@@ -1,36 +1,31 @@
-"""The bases of programs and their commands.
-
-A program has global options, then a command.  The options are those of the daemons and are parsed
-like theirs; cliff gets the words from the command on.  A command has arguments, the databases, an
-exit status, and errors as one line.
-"""
+"""The bases of commands: arguments, databases, forms of output, exit status, errors in one line."""
 
 import argparse
 import functools
-import logging as python_logging
+import json
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.metadata import EntryPoint
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
-from cliff import app, columns, command, commandmanager, lister, show
+import yaml
+from cliff import columns, command, display, lister, show
 from oslo_config import cfg
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-import scheduler
-from scheduler import errors, exit_codes
-from scheduler.conf import database as database_conf
-from scheduler.conf import startup
+from scheduler import errors, exit_codes, objects
+from scheduler.conf import mistakes, startup
 from scheduler.db import inspection, layout, migration
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
+from scheduler.threads import in_thread
 
 LOG = logging.getLogger(__name__)
 
-DATABASE_RETRIES = 2
-DATABASE_RETRY_SECONDS = 1
-BUILT_IN = {"help": "help on a command", "complete": "print a completion script for bash"}
+TEXT = "text"
+#: Forms for programs: their keys are the columns in small letters with underscores.
+FOR_PROGRAMS = ("json", "yaml")
 
 Argument = tuple[tuple[str, ...], str, bool, dict[str, Any]]
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
@@ -63,6 +58,17 @@ class Base(command.Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The parser, with the class's :attr:`arguments`."""
         self.parser = super().get_parser(prog_name)
+        forms = self.parser.add_argument_group("forms for programs")
+        if not isinstance(self, display.DisplayCommandBase):
+            choices = (TEXT, *FOR_PROGRAMS, "value")
+            forms.add_argument(
+                *("-f", "--format"), dest="formatter", choices=choices, default=TEXT,
+                help=f"the output format, defaults to {TEXT}",
+            )  # fmt: skip
+        forms.add_argument(
+            "--json", action="store_const", const="json", dest="formatter", help="-f json"
+        )
+        self.parser.error = self._usage_error  # type: ignore[method-assign]
         groups: dict[str, Any] = {"": self.parser}
         for names, group, is_choice, settings in self.arguments:
             if group not in groups:
@@ -73,6 +79,11 @@ class Base(command.Command):
                 )
             groups[group].add_argument(*names, **settings)
         return self.parser
+
+    def _usage_error(self, message: str) -> NoReturn:
+        """End the program with one line, and without the library's lines of usage."""
+        prog = self.parser.prog
+        self.parser.exit(exit_codes.USAGE, f"{prog}: error: {message}; see {prog} --help\n")
 
     def act(self, *given: Any) -> Any:
         """Do the work with the parsed arguments; a command of the API gets a connection before."""
@@ -94,7 +105,10 @@ class Base(command.Command):
     @property
     def databases(self) -> Databases:
         """The databases that the configuration names."""
-        return self.app.databases
+        if self.app.databases is None:
+            self.app.databases = Databases.from_conf(self.conf, for_command=True)
+        found: Databases = self.app.databases
+        return found
 
     @property
     def database(self) -> Database:
@@ -107,18 +121,26 @@ class Base(command.Command):
         found = {"": self.databases.main}
         if not self.databases.has_cells:
             return found
-        for cell in self.databases.cells():
+        cells = self.databases.cells()
+        # Side by side: several that are away must not add up to a long wait.
+        attempts = [in_thread(functools.partial(self._opened, cell)) for cell in cells]
+        for cell, attempt in zip(cells, attempts, strict=True):
             try:
-                database = self.databases.of_cell(cell)
-                with database.read():
-                    found[cell.name or cell.uuid] = database
-            except (errors.ConfigurationError, *FAILURES) as error:
-                is_ours = isinstance(error, errors.NovaException)  # and *database* may be missing
-                self.tell(f"warning: {error if is_ours else database.unusable(error)}")
+                found[cell.name or cell.uuid] = attempt.result()
+            except errors.ConfigurationError as error:
+                self.tell(f"warning: {self._line(error)}")
         urls = [(each.url.host, each.url.database) for each in found.values()]
         if urls[0] in urls[1:]:
             del found[""]
         return found
+
+    def _opened(self, cell: objects.CellMapping) -> Database:
+        database = self.databases.of_cell(cell)
+        try:
+            with database.read():
+                return database
+        except FAILURES as error:
+            raise database.unusable(error) from error
 
     def read_cells(self, read: Callable[[Connection], Iterable[Found]]) -> list[Found]:
         """Collect what *read* finds in the databases of all :attr:`cells`."""
@@ -147,18 +169,31 @@ class Base(command.Command):
         except (errors.NovaException, *FAILURES) as error:
             LOG.debug("The command failed.", exc_info=True)
             is_ours = isinstance(error, errors.NovaException)  # and there may be no database
-            self.tell(f"error: {error if is_ours else self.database.unusable(error)}")
+            self.tell(f"error: {self._line(error if is_ours else self.database.unusable(error))}")
             return exit_codes.FAILURE
+
+    def _line(self, error: Exception) -> str:
+        """The text of *error* for a person: a mistake on the command line is no request."""
+        is_of_file = isinstance(error, errors.ConfigurationError)
+        paths = startup.used_files(self.conf) if is_of_file else ()
+        return mistakes.line(error, paths).removeprefix("Invalid request: ")
 
     def tell(self, text: str) -> None:
         """One line for the person at the terminal, apart from the result."""
         sys.stderr.write(f"{self.app.NAME}: {text}\n")
 
 
+def key_of(column: str) -> str:
+    """The key of a column in the forms for programs."""
+    return column.lower().replace(" ", "_")
+
+
 class List(Base, lister.Lister):
     """A command whose result is a table with :attr:`columns`: rows, or mappings with their keys."""
 
-    columns: ClassVar[Sequence[str] | Mapping[str, str]] = ()
+    columns: Sequence[str] | Mapping[str, str] = ()
+    #: The sentence in place of an empty table.
+    nothing: str = ""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         found, columns = super().take_action(parsed_args), self.columns
@@ -166,13 +201,69 @@ class List(Base, lister.Lister):
             found = [[row[key] for key in columns.values()] for row in found]
         return tuple(columns), found
 
+    def produce_output(
+        self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Any
+    ) -> int:
+        """Write the table in the form that is wanted; a sentence in place of an empty one."""
+        rows = list(data)
+        if not rows and parsed_args.formatter == "table" and not parsed_args.print_empty:
+            self.app.stdout.write(f"{self.nothing}\n")
+            return exit_codes.OK
+        if parsed_args.formatter in FOR_PROGRAMS:
+            column_names = [key_of(each) for each in column_names]
+        return super().produce_output(parsed_args, column_names, rows)
+
 
 class Show(Base, show.ShowOne):
     """A command whose result is one thing with its properties, a mapping."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Shown:
         """One line for each property."""
-        return self.dict2columns(super().take_action(parsed_args))
+        found = super().take_action(parsed_args)
+        return self.dict2columns({key_of(name): value for name, value in found.items()})
+
+
+class Told(Base):
+    """A command that tells people its result, mappings or a list of them, in words.
+
+    Programs get the same mappings.
+    """
+
+    #: The words, with the names of the result in braces; empty: the command has its own way.
+    words: str = ""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Do the work, and write the result in the form that is wanted."""
+        found, form = super().take_action(parsed_args), parsed_args.formatter
+        if form == TEXT:
+            self.show(found)
+        else:
+            self.app.stdout.write(dumped(found, form))
+        return self.status
+
+    def show(self, found: Any) -> None:
+        """Write the result for people."""
+        said = {
+            name: ", ".join(map(str, value)) if isinstance(value, list) else value
+            for name, value in found.items()
+        }
+        self.app.stdout.write(self.words.format(**said) + "\n")
+
+
+def dumped(found: Any, form: str) -> str:
+    """A mapping, or several, as JSON, YAML, or lines of values."""
+    found = found if isinstance(found, Mapping) else list(found)
+    if form == "json":
+        return json.dumps(found, indent=2) + "\n"
+    plain = json.loads(json.dumps(found))  # without tuples, which YAML has a tag for
+    if form == "yaml":
+        return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
+    rows = plain if isinstance(plain, list) else [plain]
+    return "".join(f"{' '.join(map(_value, row.values()))}\n" for row in rows)
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def action(
@@ -218,6 +309,13 @@ class Properties(columns.FormattableColumn):
     def human_readable(self) -> str:
         """``key='value'``, sorted."""
         return ", ".join(f"{key}='{value}'" for key, value in sorted(self._value.items()))
+
+
+class Wrapped(columns.FormattableColumn):
+    """A text of several sentences, which people get in short lines."""
+
+    def human_readable(self) -> str:
+        return textwrap.fill(self._value, 60)
 
 
 class Shortened(columns.FormattableColumn):
@@ -271,87 +369,3 @@ def whole_number(least: int) -> Callable[[str], int]:
 
 
 non_negative, positive = whole_number(0), whole_number(1)
-
-
-class Program(app.App):
-    """The program; its commands find the configuration and the databases here."""
-
-    NAME = ""
-    DESCRIPTION = scheduler.__doc__
-    #: By name the class; the path of a class, ``module:Class``, where its module is to be loaded
-    #: only when it is needed.
-    COMMANDS: Mapping[str, type[command.Command] | str] = {}
-
-    def __init__(
-        self,
-        conf: cfg.ConfigOpts,
-        databases: Databases | None,
-        given: Sequence[str] = (),
-        **streams: Any,
-    ) -> None:
-        manager = commandmanager.CommandManager()
-        for name, each in self.COMMANDS.items():
-            if isinstance(each, str):
-                manager.commands[name] = EntryPoint(name, each, self.NAME)
-            else:
-                manager.add_command(name, each)
-        super().__init__(
-            description=self.DESCRIPTION,
-            version=scheduler.__version__,
-            command_manager=manager,
-            **streams,
-        )
-        self.conf = conf
-        self.databases = databases
-        #: The global options, for commands that read the configuration by themselves.
-        self.given = given
-
-    def build_option_parser(
-        self,
-        description: str | None,
-        version: str | None,  # noqa: ARG002 - cliff passes it
-        argparse_kwargs: dict[str, Any] | None = None,  # noqa: ARG002 - likewise
-    ) -> argparse.ArgumentParser:
-        """No options: the global ones have been parsed, all others belong to the command."""
-        parser = argparse.ArgumentParser(
-            prog=self.NAME, description=description, add_help=False, allow_abbrev=False
-        )
-        parser.set_defaults(deferred_help=False, debug=False, verbose_level=1)
-        return parser
-
-    def configure_logging(self) -> None:
-        """Let what cliff finds wrong look like all other errors; the rest is set up already."""
-        handler = python_logging.StreamHandler(self.stderr)
-        handler.setFormatter(python_logging.Formatter(f"{self.NAME}: error: %(message)s"))
-        self.LOG.handlers = [handler]
-        self.LOG.propagate = False
-
-
-def command_option(prog: str, words: Mapping[str, str]) -> cfg.SubCommandOpt:
-    """The option whose value is the command: *words* are the first words of all, with help."""
-
-    def add(subparsers: Any) -> None:
-        for name, text in {**words, **BUILT_IN}.items():
-            # With no prefix character that anybody types, all words go to cliff untouched.
-            parser = subparsers.add_parser(name, help=text, add_help=False, prefix_chars="\0")
-            parser.add_argument("words", nargs="*")
-
-    return cfg.SubCommandOpt(
-        "command", title="commands", help=f"See: {prog} help COMMAND", handler=add
-    )
-
-
-def run(program: type[Program], conf: cfg.ConfigOpts) -> int:
-    """Run the command that *conf* was filled for; returns the exit status."""
-    # A person waits: unlike a daemon, a command soon gives up a server that does not answer.
-    for group in (database_conf.GROUP, database_conf.API_GROUP):
-        conf.set_default("max_retries", DATABASE_RETRIES, group=group)
-        conf.set_default("retry_interval", DATABASE_RETRY_SECONDS, group=group)
-    try:
-        databases = Databases.from_conf(conf, is_patient=True)
-    except errors.ConfigurationError as error:
-        startup.fail(program.NAME, error)
-    try:
-        return program(conf, databases).run([conf.command.name, *conf.command.words])
-    finally:
-        databases.dispose()

@@ -4,28 +4,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler import exit_codes
-from scheduler.cli.command import Base, List, Names, action, argument
+from scheduler.cli.command import Base, List, Names, Told, action, argument
 from scheduler.db import inspection, migration
+from scheduler.db.migration import SYNC_COMMAND
 
 WRITES = {True: "yes", False: "no", None: "not needed"}
 
 
 @action(
-    Base,
+    Told,
     argument("revision", nargs="?", default="head", help="default: the newest"),
     needs_tables=False,
+    words="{url} is at revision {revision}.",
 )
-def sync(command: Base, args: Any) -> None:
+def sync(command: Base, args: Any) -> dict[str, Any]:
     """Create the tables, or upgrade them to what this release needs."""
     migration.sync(command.database, args.revision)
+    return {"url": command.database.masked_url, "revision": migration.version(command.database)}
 
 
-@action(Base, needs_tables=False)
-def version(command: Base, _args: Any) -> None:
-    """Print the revision of the tables; nothing if there are none."""
+@action(Told, needs_tables=False)
+def version(command: Told, _args: Any) -> dict[str, Any]:
+    """Print the revision of the tables."""
     revision = migration.version(command.database)
-    if revision is not None:
-        command.app.stdout.write(f"{revision}\n")
+    command.words = "{revision}" if revision else f"There are no tables; see {SYNC_COMMAND}."
+    return {"revision": revision}
 
 
 @action(
@@ -37,6 +40,7 @@ def version(command: Base, _args: Any) -> None:
         "large tables take a while",
     ),
     columns=("Cell", "Table", "Columns", "Index", "State"),
+    nothing="There are no databases with compute hosts.",
 )
 def advise(command: Base, args: Any) -> Any:
     """Say which indexes the reads of changed rows want in each database with compute hosts.
@@ -64,6 +68,7 @@ def advise(command: Base, args: Any) -> Any:
         *("Named By", "URL", "Kind", "Version", "Usable"),
         *("Writes Service", "Missing", "Incomplete Nodes", "Problem"),
     ),
+    nothing="The configuration names no database.",
     needs_tables=False,
 )
 def check(command: Base, _args: Any) -> Any:

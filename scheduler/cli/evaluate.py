@@ -3,7 +3,8 @@
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from rich import progress
 from rich.console import Console
@@ -12,13 +13,14 @@ from rich.table import Table
 from scheduler import exit_codes
 from scheduler.cli import command
 from scheduler.cli.command import argument
+from scheduler.conf import mistakes
 from scheduler.evaluation.cases import ALL, OF_LABEL, STANDARD_INPUT, read_cases
 from scheduler.evaluation.outcome import Evaluation, Outcome
 
 _COLUMNS = ("cases", "agree", "listed", "differ")
 
 
-class Evaluate(command.Base):
+class Evaluate(command.Told):
     """Decide recorded cases with the engine of the daemon.
 
     Writes one line of JSON for each case: its name and the hosts that pass each filter, limits,
@@ -49,8 +51,8 @@ class Evaluate(command.Base):
         ),
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Decide, and write or compare; the exit status."""
+    def act(self, parsed_args: argparse.Namespace) -> Any:
+        """The decisions one by one, or what comparing them gives."""
         evaluation, console = Evaluation(parsed_args.semantics), Console(stderr=True)
         cases = progress.track(
             read_cases(parsed_args.files or [STANDARD_INPUT]),
@@ -60,33 +62,44 @@ class Evaluate(command.Base):
             disable=not console.is_terminal,
         )
         decided = (outcome for case in cases for outcome in evaluation.outcomes(case))
-        if parsed_args.check:
-            return self._check(decided)
-        for outcome in decided:
-            self.app.stdout.write(json.dumps(outcome.line) + "\n")
-        return exit_codes.OK
+        return self._compared(decided) if parsed_args.check else self._lines(decided)
 
-    def _check(self, decided: Iterator[Outcome]) -> int:
+    def show(self, found: Any) -> None:
+        """One line of JSON for each case, or the differences and a summary."""
+        if not isinstance(found, dict):
+            for line in found:
+                self.app.stdout.write(json.dumps(line) + "\n")
+            return
+        for each in found["differences"]:
+            reason = each["listed"]
+            note = "" if reason is None else f" (listed difference: {reason})"
+            lines = "".join(f"    {line}\n" for line in each["lines"])
+            self.app.stdout.write(f"{each['name']}{note}\n{lines}")
+        self._summary(found["suites"])
+
+    def _lines(self, decided: Iterator[Outcome]) -> Iterator[Mapping[str, Any]]:
+        """Yield the record of each case; one that cannot be decided is named, and fails."""
+        for outcome in decided:
+            if outcome.failure is not None:
+                self.tell(f"error: {outcome.name}: {mistakes.plain(outcome.failure)}")
+                self.status = exit_codes.FAILURE
+            yield outcome.line
+
+    def _compared(self, decided: Iterator[Outcome]) -> dict[str, Any]:
         suites: dict[str, Counter[str]] = {}
+        differences = []
         for outcome in decided:
-            count = suites.setdefault(outcome.suite, Counter())
-            verdict = self._verdict(outcome)
-            count.update(("cases", verdict))
-        self._summary(suites)
-        has_failed = any(count["differ"] for count in suites.values())
-        return exit_codes.FAILURE if has_failed else exit_codes.OK
+            verdict, reason = "agree", outcome.reason_for_difference
+            if outcome.differences:
+                verdict = "differ" if reason is None else "listed"
+                lines = {"listed": reason, "lines": outcome.differences}
+                differences.append({"name": outcome.name, **lines})
+            suites.setdefault(outcome.suite, Counter()).update(("cases", verdict))
+        if any(count["differ"] for count in suites.values()):
+            self.status = exit_codes.FAILURE
+        return {"suites": suites, "differences": differences}
 
-    def _verdict(self, outcome: Outcome) -> str:
-        if not outcome.differences:
-            return "agree"
-        reason = outcome.reason_for_difference
-        note = "" if reason is None else f" (listed difference: {reason})"
-        self.app.stdout.write(f"{outcome.name}{note}\n")
-        for line in outcome.differences:
-            self.app.stdout.write(f"    {line}\n")
-        return "differ" if reason is None else "listed"
-
-    def _summary(self, suites: dict[str, Counter[str]]) -> None:
+    def _summary(self, suites: Mapping[str, Counter[str]]) -> None:
         table = Table("suite", show_footer=len(suites) > 1)
         table.columns[0].footer = "total"
         total = sum(suites.values(), Counter())

@@ -1,18 +1,17 @@
 """``explain``: why a server went where it went, or nowhere."""
 
 import argparse
-import json
 from typing import Any
 
-from scheduler import errors, exit_codes
+from scheduler import errors
 from scheduler.cli import bus
-from scheduler.cli.command import argument
+from scheduler.cli.command import Told, argument
 from scheduler.db import decisions, migration
 from scheduler.db.database import FAILURES
 from scheduler.explain import rendering
 
 
-class Explain(bus.OnWorkers):
+class Explain(bus.OnWorkers, Told):
     """Explain why a server went where it went, or nowhere.
 
     Asks every running worker of the scheduler what it remembers of the request or the instance.
@@ -27,12 +26,11 @@ class Explain(bus.OnWorkers):
             "--host",
             help="say what became of this host: where it fell out, or its rank and weights",
         ),
-        argument("--json", action="store_true", help="print the same as JSON"),
         *bus.worker_arguments(),
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Ask, and print what there is, the newest decision first."""
+    def act(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
+        """Find the records, the newest decision first."""
         found = self._found(parsed_args)
         found.sort(key=lambda told: str(told["started_at"]), reverse=True)
         if not found:
@@ -41,15 +39,15 @@ class Explain(bus.OnWorkers):
                 reason="no running worker remembers a decision on this request or instance, and "
                 "the database has none",
             )
-        if parsed_args.json:
-            self.app.stdout.write(json.dumps(found, indent=2) + "\n")
-            return exit_codes.OK
+        return found
+
+    def show(self, found: Any) -> None:
+        """Explain each decision."""
         console = self.console()
         for place, told in enumerate(found):
             if place:
                 console.rule()
             rendering.show(console, told)
-        return exit_codes.OK
 
     def _found(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
         """Records that workers remember; else those in the database."""

@@ -3,18 +3,33 @@
 import collections
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from oslo_config import cfg
 from sqlalchemy import Connection
 
 from scheduler import errors, objects
-from scheduler.cli.command import Argument, Base, List, Names, Show, Usage, action, argument
+from scheduler.cli.command import (
+    Argument,
+    Base,
+    List,
+    Names,
+    Show,
+    Told,
+    Usage,
+    action,
+    argument,
+    positive,
+)
 from scheduler.db import aggregates, compute_nodes, instances, services
 from scheduler.hosts.rows import Ratios
 
 HOST_COLUMNS = (
     *("ID", "Host", "Node", "Zone", "Status", "State"),
+    *("vCPUs", "RAM MB", "Disk GB", "Instances"),
+)
+SUMMARY_COLUMNS = (
+    *("Zone", "Hosts", "Down", "Disabled"),
     *("vCPUs", "RAM MB", "Disk GB", "Instances"),
 )
 #: Columns of the node's row that ``host show`` takes as they are.
@@ -51,29 +66,90 @@ def state(service: objects.Service | None, conf: cfg.ConfigOpts) -> str:
     return "up" if is_up else "down"
 
 
-@action(List)
-def host_list(command: Any, _args: Any) -> list[Sequence[Any]]:
+@action(
+    List,
+    argument("--zone", help="only hosts of this availability zone"),
+    argument("--aggregate", metavar="AGGREGATE", help="only hosts of this aggregate, name or id"),
+    argument("--down", action="store_true", help="only hosts that are down"),
+    argument("--limit", type=positive, metavar="N", help="at most so many hosts"),
+    argument("--summary", action="store_true", help="one line for each zone, and no hosts"),
+    nothing="There are no such compute hosts.",
+)
+def host_list(command: Any, args: Any) -> list[Sequence[Any]]:
     """List the compute hosts with their zone, state and usage."""
-    zones, has_cells = _zones(_aggregates(command), command.conf), command.databases.has_cells
-    command.columns = (*HOST_COLUMNS, "Cell") if has_cells else HOST_COLUMNS
-    found: list[Sequence[Any]] = []
-    for name, database in command.cells.items():
+    groups, has_cells = _aggregates(command), command.databases.has_cells
+    zones = _zones(groups, command.conf)
+    members = _members(groups, args.aggregate)
+    found: list[_Host] = []
+    for cell, database in command.cells.items():
         with database.read() as connection:
             nodes = compute_nodes.list_all(connection)
             known = services.list_all(connection, services.COMPUTE_BINARY)
         by_host = {each.host: each for each in known}
         for node in nodes:
-            service = by_host.get(node.host)
-            row = (
-                *(node.id, node.host, node.hypervisor_hostname, zones[node.host][0]),
-                *(status(service), state(service, command.conf)),
-                Usage((node.vcpus_used, node.vcpus)),
-                Usage((node.memory_mb_used, node.memory_mb)),
-                Usage((node.local_gb_used, node.local_gb)),
-                node.running_vms or 0,
-            )
-            found.append((*row, name) if has_cells else row)
-    return found
+            service, zone = by_host.get(node.host), zones[node.host][0]
+            host = _Host(node, zone, status(service), state(service, command.conf), cell)
+            is_wanted = args.zone in (None, zone) and not (args.down and host.state == "up")
+            if is_wanted and (members is None or node.host in members):
+                found.append(host)
+    if args.summary:
+        command.columns = SUMMARY_COLUMNS
+        return [_summary(zone, found) for zone in sorted({each.zone for each in found})]
+    if len(found) > (args.limit or len(found)):
+        command.tell(f"note: {args.limit} of {len(found)} hosts")
+    command.columns = (*HOST_COLUMNS, "Cell") if has_cells else HOST_COLUMNS
+    return [(*each.row, each.cell) if has_cells else each.row for each in found[: args.limit]]
+
+
+class _Host(NamedTuple):
+    """A compute node, with what else is known of its host."""
+
+    node: objects.ComputeNode
+    zone: str
+    status: str
+    state: str
+    cell: str
+
+    @property
+    def row(self) -> Sequence[Any]:
+        """Values of HOST_COLUMNS."""
+        node = self.node
+        return (
+            *(node.id, node.host, node.hypervisor_hostname, self.zone, self.status, self.state),
+            *(Usage((used, total)) for used, total in _usage(node)),
+            node.running_vms or 0,
+        )
+
+
+def _usage(node: objects.ComputeNode) -> Sequence[tuple[int, int]]:
+    return (
+        (node.vcpus_used, node.vcpus),
+        (node.memory_mb_used, node.memory_mb),
+        (node.local_gb_used, node.local_gb),
+    )
+
+
+def _summary(zone: str, hosts: Iterable[_Host]) -> Sequence[Any]:
+    """Values of SUMMARY_COLUMNS for the *hosts* of *zone*."""
+    there = [each for each in hosts if each.zone == zone]
+    totals = [
+        Usage((sum(used or 0 for used, _ in several), sum(total or 0 for _, total in several)))
+        for several in zip(*(_usage(each.node) for each in there), strict=True)
+    ]
+    down = sum(each.state == "down" for each in there)
+    disabled = sum(each.status == "disabled" for each in there)
+    servers = sum(each.node.running_vms or 0 for each in there)
+    return (zone, len(there), down, disabled, *totals, servers)
+
+
+def _members(groups: Iterable[objects.Aggregate], wanted: str | None) -> set[str] | None:
+    """The hosts of the aggregate of that name or id; None if none is wanted."""
+    if wanted is None:
+        return None
+    found = [each for each in groups if wanted in (each.name, str(each.id))]
+    if not found:
+        raise errors.AggregateNotFound(aggregate_id=wanted)
+    return set(found[0].hosts)
 
 
 @action(
@@ -158,6 +234,7 @@ def _moment(moment: datetime.datetime | None) -> str | None:
         *("ID", "Binary", "Host", "Zone", "Status", "State"),
         *("Updated At", "Disabled Reason", "Forced Down"),
     ),
+    nothing="There is no such service.",
 )
 def service_list(command: Base, args: Any) -> list[Sequence[Any]]:
     """List the services."""
@@ -183,7 +260,7 @@ def _switch(name: str, group: str, text: str) -> Argument:
 
 
 @action(
-    Base,
+    Told,
     _switch("--enable", "switch", "let it be used"),
     _switch("--disable", "switch", "place no server on its host"),
     argument("--disable-reason", metavar="REASON", help="why it is disabled"),
@@ -191,8 +268,9 @@ def _switch(name: str, group: str, text: str) -> Argument:
     _switch("--down", "force", "down, whatever its heartbeats say"),
     argument("host", metavar="HOST"),
     argument("binary", metavar="BINARY", help="for example nova-compute"),
+    words="{binary} on {host} is {status} and {state}.",
 )
-def service_set(command: Base, args: Any) -> None:
+def service_set(command: Base, args: Any) -> dict[str, Any]:
     """Enable or disable a service, or declare it down."""
     if args.disable_reason is not None and not args.disable:
         command.parser.error("--disable-reason needs --disable")
@@ -205,3 +283,7 @@ def service_set(command: Base, args: Any) -> None:
         values["forced_down"] = args.down
     database = command.database_with(lambda conn: _service(conn, *name))
     database.write_retrying(lambda conn: services.change(conn, *name, **values))
+    with database.read() as connection:
+        found = services.get(connection, *name)
+    shown = {"status": status(found), "state": state(found, command.conf)}
+    return {"host": args.host, "binary": args.binary, **shown}

@@ -16,6 +16,8 @@ class Report(bus.OnWorkers, List):
     With --differences, the latest requests that differ, the newest first.
     """
 
+    nothing = "The shadow has compared no request yet."
+
     arguments = (
         argument("--differences", action="store_true", help="show the requests that differ"),
         *bus.worker_arguments(),

@@ -19,14 +19,18 @@ SUMMARY = {
     "up": "Up",
     "disabled": "Disabled",
     "instances": "Instances",
-    "open_picks": "Open picks",
+    "open_picks": "Reserved",
     "state_age_seconds": "Age s",
 }
+#: Workers that read at times so far apart have seen different states, and are not at fault.
+OTHER_STATES_SECONDS = 2.0
 OF_HOST = ("Daemon", "Worker", "Host", "Node", "Column", "In memory", "As reported")
 
 
 class _Table(bus.OnWorkers, List):
     """A table of what the workers answer."""
+
+    nothing = "No worker has anything to tell."
 
 
 class Show(_Table):
@@ -47,6 +51,12 @@ class Show(_Table):
                 hosts = list(dict.fromkeys(parsed_args.host))
                 return OF_HOST, _of_hosts(daemons.all("state_hosts", hosts=hosts), hosts)
             answers = daemons.all("state_summary")
+        ages = [answer.result.get("state_age_seconds") or 0 for answer in answers]
+        if max(ages) - min(ages) > OTHER_STATES_SECONDS:
+            self.tell(
+                "note: each worker reads before it decides, so their numbers are of different "
+                "times; `state refresh` reads them all now"
+            )
         return tuple(SUMMARY.values()), [
             [answer.result.get(name) for name in SUMMARY] for answer in answers
         ]
@@ -63,15 +73,18 @@ class Show(_Table):
 def refresh(command: _Table, args: Any) -> list[Sequence[Any]]:
     """Let each running worker read everything again, and say what it had missed.
 
-    One line for each thing that was put right, or one line for a worker that had missed nothing.
+    One line for each thing that was put right.
     """
     with command.asking(args) as daemons:
         answers = daemons.all("state_refresh")
-    nothing = dict.fromkeys(("host", "node", "column", "memory", "database"))
+    hosts = max(answer.result["hosts"] for answer in answers)
+    command.nothing = (
+        f"Nothing had been missed: {len(answers)} worker(s) read {hosts} host(s) again."
+    )
     return [
         (*_place(answer, each), *(answer.result[name] for name in ("hosts", "repaired")))
         for answer in answers
-        for each in answer.result["repairs"] or [nothing]
+        for each in answer.result["repairs"]
     ]
 
 

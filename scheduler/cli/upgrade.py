@@ -36,6 +36,7 @@ class Check(command.List):
     """
 
     needs_tables = False
+    nothing = "There is nothing to check."
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:  # noqa: ARG002
         """One row per check, some only where the databases answer; the status is the worst."""

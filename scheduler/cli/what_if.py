@@ -14,10 +14,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from scheduler import errors, exit_codes, numa, objects, pci, semantics
+from scheduler import errors, numa, objects, pci, semantics
 from scheduler.cli import bus, command
 from scheduler.cli.bus import Daemons, Worker
-from scheduler.cli.command import argument
+from scheduler.cli.command import Told, argument
 from scheduler.db import flavors
 from scheduler.db.database import Database
 from scheduler.rpc.context import ObjectSerializer
@@ -25,7 +25,7 @@ from scheduler.rpc.context import ObjectSerializer
 _LIKE = "like:"
 _MOST_SERVERS: Final = 20
 _MOST_HOSTS: Final = 10
-Told = Mapping[str, Any]
+Answered = Mapping[str, Any]
 
 _NOT_MADE = "a request that nobody made"
 _CHANGES = "what is to be different"
@@ -70,7 +70,7 @@ _REQUEST = (
 )
 
 
-class WhatIf(bus.OnWorkers):
+class WhatIf(bus.OnWorkers, Told):
     """Decide a request twice on the state of a running worker: as things are, and with changes.
 
     Nothing is kept, claimed or told.  The request is one that a worker remembers, or one made from
@@ -107,11 +107,11 @@ class WhatIf(bus.OnWorkers):
                 ),
             )
         ),
-        argument("--json", action="store_true", help="print the same as JSON"),
         *bus.worker_arguments(),
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def act(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        """The answer of a worker."""
         name, has_options = parsed_args.name, is_given(parsed_args)
         if bool(name) == has_options:
             reason = "give it, or else options of a request: see --flavor, --flavor-ram, --request"
@@ -128,15 +128,15 @@ class WhatIf(bus.OnWorkers):
             arguments["request"] = request_of(parsed_args, self.conf, self.databases.api)
         with self.asking(parsed_args) as daemons:
             if has_options:
-                answer = daemons.first("what_if", **arguments)
+                answer: dict[str, Any] = daemons.first("what_if", **arguments)
             else:
                 worker = _who_remembers(daemons, name)
                 answer = daemons.one(worker, "what_if", remembered=name, **arguments)
-        if parsed_args.json:
-            self.app.stdout.write(json.dumps(answer, indent=2) + "\n")
-        else:
-            show(self.console(), answer)
-        return exit_codes.OK
+        return answer
+
+    def show(self, found: Any) -> None:
+        """Print it; the first line says whether the changes matter."""
+        show(self.console(), found)
 
 
 def _who_remembers(daemons: Daemons, name: str) -> Worker:
@@ -243,7 +243,7 @@ def _flavor(parsed: argparse.Namespace, database: Database) -> objects.Flavor:
     return flavor
 
 
-def show(console: Console, answer: Told) -> None:
+def show(console: Console, answer: Answered) -> None:
     """Print an answer of ``what_if``; the first line says whether the changes matter."""
     before, after = answer["before"], answer["after"]
     _line(console, _verdict(answer))
@@ -262,7 +262,7 @@ def show(console: Console, answer: Told) -> None:
     _passing(console, answer["passing"])
 
 
-def _verdict(answer: Told) -> str:
+def _verdict(answer: Answered) -> str:
     before, after = answer["before"], answer["after"]
     if _outcome(before) == _outcome(after):
         if (before["filters"], before["alternates"]) == (after["filters"], after["alternates"]):
@@ -271,7 +271,7 @@ def _verdict(answer: Told) -> str:
     return f"Now: {_outcome(before)}. Then: {_outcome(after)}."
 
 
-def _outcome(told: Told) -> str:
+def _outcome(told: Answered) -> str:
     if told["outcome"] != "selected":
         cause = told.get("cause") or told["outcome"]
         return str(cause).rstrip(".")
@@ -280,7 +280,7 @@ def _outcome(told: Told) -> str:
     return ", ".join(hosts[:3]) + more
 
 
-def _decisions(before: Told, after: Told) -> Table:
+def _decisions(before: Answered, after: Answered) -> Table:
     table = Table("", "as things are", "with the changes", box=box.SIMPLE)
     for name in ("fleet", "considered", "passed"):
         table.add_row(f"hosts: {name}", str(before[name]), str(after[name]))
@@ -294,19 +294,19 @@ def _decisions(before: Told, after: Told) -> Table:
     return table
 
 
-def _servers(told: Told) -> list[str]:
+def _servers(told: Answered) -> list[str]:
     if told["outcome"] != "selected":
         return ["no host"]
     top = {each["host"]: f" (weight {each['total']:.4g})" for each in told["top"][:1]}
     return [each["host"] + top.pop(each["host"], "") for each in told["chosen"]]
 
 
-def _alternates(told: Told) -> str:
-    first: Sequence[Told] = told["alternates"][0] if told["alternates"] else []
+def _alternates(told: Answered) -> str:
+    first: Sequence[Answered] = told["alternates"][0] if told["alternates"] else []
     return ", ".join(each["host"] for each in first) or "-"
 
 
-def _filters(before: Told, after: Told) -> Table:
+def _filters(before: Answered, after: Answered) -> Table:
     table = Table("hosts removed", "as things are", "with the changes", box=box.SIMPLE)
     several = _removals(before), _removals(after)
     for name in dict.fromkeys(name for removals in several for name in removals):
@@ -315,7 +315,7 @@ def _filters(before: Told, after: Told) -> Table:
     return table
 
 
-def _removals(told: Told) -> dict[str, int]:
+def _removals(told: Answered) -> dict[str, int]:
     """By cause how many hosts fell out, filters that removed none among them."""
     found: dict[str, int] = {f"before filters: {k}": n for k, n in told["never_evaluated"].items()}
     for each in told["filters"]:
@@ -325,7 +325,7 @@ def _removals(told: Told) -> dict[str, int]:
     return found
 
 
-def _passing(console: Console, passing: Told) -> None:
+def _passing(console: Console, passing: Answered) -> None:
     for count, key, why, text in (
         ("gained", "now", "before", "Hosts that pass only with the changes"),
         ("lost", "no_longer", "after", "Hosts that no longer pass"),

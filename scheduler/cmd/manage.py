@@ -2,10 +2,16 @@
 
 import importlib
 import sys
+from typing import Final
 
 from oslo_config import cfg
 
 from scheduler import concurrency
+
+#: First words of commands that load the message bus or the engine.
+ON_A_BACK_END: Final = frozenset(
+    ("config", "broker", "upgrade", "explain", "state", "what-if", "shadow", "evaluate", "complete")
+)
 
 
 def main() -> int:
@@ -13,5 +19,9 @@ def main() -> int:
 
     Commands that ask several workers at once do it in threads, whatever the daemons run on.
     """
-    concurrency.activate(concurrency.THREADING)
-    return int(importlib.import_module("scheduler.cli.app").main(sys.argv[1:], cfg.CONF))
+    argv = sys.argv[1:]
+    if concurrency.is_version_asked(argv):
+        return 0
+    if not ON_A_BACK_END.isdisjoint(argv):
+        concurrency.activate(concurrency.THREADING)
+    return int(importlib.import_module("scheduler.cli.app").main(argv, cfg.CONF))

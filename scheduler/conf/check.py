@@ -1,6 +1,7 @@
 """Check every option at the start: a bad value may not wait for the first request."""
 
 import logging as stdlib_logging
+import os
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -21,6 +22,11 @@ MINIMA = (
     ("DEFAULT", "reserved_host_memory_mb", 0),
     ("DEFAULT", "reserved_host_disk_mb", 0),
 )
+
+#: Drivers that ask filters.
+FILTERING = ("filter_scheduler", "caching_scheduler")
+#: Decisions of one worker keep one processor busy.
+WORKERS_PER_PROCESSOR = 8
 
 # oslo.config names the place in its message only.
 BAD_VALUE = re.compile(
@@ -60,6 +66,21 @@ def problems(conf: cfg.ConfigOpts) -> list[errors.ConfigurationError]:
         except errors.ConfigurationError as error:
             found.append(error)
     return [*found, *_contradictions(conf)]
+
+
+def questions(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Options that can be so and are probably not meant: each with what to say, and the place."""
+    if not any(conf.filter_scheduler.enabled_filters) and conf.scheduler.driver in FILTERING:
+        reason = "no filter is enabled, so any host will do for any server"
+        yield "[filter_scheduler] enabled_filters", reason, ""
+    most = WORKERS_PER_PROCESSOR * (os.cpu_count() or 1)
+    if (conf.scheduler.workers or 0) > most:
+        reason = f"{conf.scheduler.workers} processes, where {most} are more than enough"
+        yield "[scheduler] workers", reason, ""
+    for group, name, instead in ignored.without_effect(conf):
+        yield f"[{group}] {name}", f"it has no effect here: {instead}", ""
+    for setting, instead in ignored.gone(paths):
+        yield f"[{setting.group}] {setting.name}", f"it is gone: {instead}", setting.place
 
 
 def read_all(conf: cfg.ConfigOpts) -> None:

@@ -11,8 +11,8 @@ from oslo_utils import strutils
 from scheduler.conf import names
 
 MASK: Final = "***"
-_CREDENTIALS: Final = re.compile(r"://.*@")
-_CREDENTIALS_WITHIN: Final = re.compile(r"(://)[^/\s'\"]*@")
+_SERVER: Final = re.compile(r"([^:@]*):.*@([^@]*)")
+_CREDENTIALS_WITHIN: Final = re.compile(r"(://(?:[^/\s'\":@]*:)?)[^/\s'\"]*@")
 _ORIGINS: Final = {
     cfg.Locations.opt_default: "default",
     cfg.Locations.set_default: "default of this program",
@@ -30,6 +30,9 @@ class Effective:
     value: Any
     origin: str
     is_set: bool
+    meaning: str
+    #: Today's name and older ones, with their groups and without.
+    names: frozenset[str]
 
 
 def options(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[Effective]:
@@ -42,7 +45,11 @@ def options(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[Effective]:
         origin = _ORIGINS.get(where) or _place(group, option, settings, path)
         is_set = where not in (cfg.Locations.opt_default, cfg.Locations.set_default)
         shown = masked_value(option, names.value(conf, group, option.dest))
-        yield Effective(f"{group}.{option.dest}", shown, origin, is_set)
+        meaning = " ".join((option.help or "").split())
+        spelt = frozenset(
+            each for its, name in names.spellings(group, option) for each in (f"{its}.{name}", name)
+        )
+        yield Effective(f"{group}.{option.dest}", shown, origin, is_set, meaning, spelt)
 
 
 def _order(found: tuple[str, cfg.Opt]) -> tuple[bool, str, str]:
@@ -56,16 +63,30 @@ def masked(text: str) -> str:
 
 
 def masked_value(option: cfg.Opt, value: Any) -> Any:
-    """*value* without secrets: those of secret options, and credentials in URLs."""
+    """*value* without secrets: those of secret options, and passwords in URLs."""
     if value is None or isinstance(value, bool | int | float):
         return value
-    if option.secret:
+    if option.secret and "://" not in str(value):
         return MASK
     if isinstance(value, list | tuple):
         return [masked_value(option, each) for each in value]
     if isinstance(value, dict):
         return {name: masked_value(option, each) for name, each in value.items()}
-    return _CREDENTIALS.sub(f"://{MASK}@", str(value))
+    return masked_url(str(value))
+
+
+def masked_url(text: str) -> str:
+    """*text* without the passwords of its URL, which may name several servers."""
+    scheme, separator, rest = text.partition("://")
+    place, slash, path = rest.rpartition("@")
+    if not place:
+        return str(strutils.mask_password(text))
+    servers = f"{place}@{path.partition('/')[0]}".split(",")
+    if all(_SERVER.fullmatch(each) for each in servers):
+        place = ",".join(_SERVER.sub(rf"\1:{MASK}@\2", each) for each in servers)
+        return str(strutils.mask_password(f"{scheme}{separator}{place}/{path.partition('/')[2]}"))
+    user = place.partition(":")[0] + ":" if ":" in place else ""
+    return str(strutils.mask_password(f"{scheme}{separator}{user}{MASK}{slash}{path}"))
 
 
 def _place(group: str, option: cfg.Opt, settings: Sequence[names.Setting], path: str) -> str:

@@ -6,16 +6,13 @@ project, with a warning when they are set.
 The many options of Nova that a scheduler never had are ignored silently.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from oslo_config import cfg
-from oslo_log import log as logging
 
 from scheduler import errors
 from scheduler.conf import names
-
-LOG = logging.getLogger(__name__)
 
 _HELP: Final = "No effect; accepted for old command lines."
 
@@ -52,6 +49,28 @@ OPTIONS: Final[tuple[tuple[str, cfg.Opt, Callable[[Any], bool], str], ...]] = (
 )
 
 
+_DRIVER: Final = "the driver is [scheduler] driver"
+_WEIGHERS: Final = "weighers and their multipliers took its place, see [filter_scheduler]"
+#: Options of ``[DEFAULT]`` that schedulers had before Havana, and what is now.
+GONE: Final = {
+    **dict.fromkeys(
+        ("compute_scheduler_driver", "volume_scheduler_driver", "network_scheduler_driver"), _DRIVER
+    ),
+    **dict.fromkeys(("default_scheduler_driver", "scheduler_default_driver"), _DRIVER),
+    **dict.fromkeys(
+        (
+            *("least_cost_functions", "least_cost_scheduler_cost_functions"),
+            *("compute_fill_first_cost_fn_weight", "noop_cost_fn_weight"),
+            "retry_host_cost_fn_weight",
+        ),
+        _WEIGHERS,
+    ),
+    **dict.fromkeys(
+        ("max_cores", "max_gigabytes", "max_networks"), "filters ask each host what it has left"
+    ),
+    "skip_isolated_core_check": "enable the filters that are to be asked",
+}
+
 #: Those of Nova that change its decisions.
 DECIDING: Final = frozenset(("scheduler_manager",))
 
@@ -65,10 +84,12 @@ def register(conf: cfg.ConfigOpts) -> None:
         conf.register_opt(option, group=names.section(group))
 
 
-def warn(conf: cfg.ConfigOpts) -> None:
-    """Log one line for each option that is set to something that would count."""
-    for group, name, instead in _set(conf):
-        LOG.warning("Option [%s] %s has no effect here: %s.", group, name, instead)
+def gone(paths: Iterable[str]) -> Iterator[tuple[names.Setting, str]]:
+    """The settings in the files *paths* of options that older schedulers had, and what is now."""
+    for setting in names.settings(paths):
+        instead = GONE.get(setting.plain_name) if setting.group == names.DEFAULT else None
+        if instead is not None:
+            yield setting, instead
 
 
 def refused(conf: cfg.ConfigOpts) -> Iterator[errors.ConfigurationError]:
@@ -76,7 +97,7 @@ def refused(conf: cfg.ConfigOpts) -> Iterator[errors.ConfigurationError]:
     options = conf.scheduler
     if options.claims != "placement" or options.accept_options_without_effect:
         return
-    for group, name, instead in _set(conf):
+    for group, name, instead in without_effect(conf):
         if name in DECIDING:
             yield errors.ConfigurationError(
                 option=f"[{group}] {name}",
@@ -85,8 +106,8 @@ def refused(conf: cfg.ConfigOpts) -> Iterator[errors.ConfigurationError]:
             )
 
 
-def _set(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str, str]]:
-    """Group, name, and what to do or to know instead."""
+def without_effect(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str, str]]:
+    """Options that are set to something that would count: group, name, and what is instead."""
     for group, option, counts, instead in OPTIONS:
         if counts(names.value(conf, group, option.dest)):
             yield group, option.dest, instead

@@ -30,8 +30,12 @@ NAMESPACES: Final = (
     "nova-scheduler.former",
 )
 """Entry points that list the options which are read."""
-MESSAGING: Final = ("nova-scheduler.messaging", "nova-scheduler.former")
-"""Those that take 0.4 s to import oslo.messaging."""
+SLOW: Final = {
+    "oslo.service.service": "oslo_service.service",
+    "nova-scheduler.messaging": "oslo_messaging",
+    "nova-scheduler.former": "oslo_messaging",
+}
+"""Those that take up to half a second to import a library, and the library."""
 _NAMES_OF_NOVA: Final = pathlib.Path(__file__).with_name("names_of_nova.txt")
 _GROUPS: Final = "groups"
 #: Similarity from which a name is suggested, and from which it counts as a slip anywhere.
@@ -91,8 +95,8 @@ def options(conf: cfg.ConfigOpts) -> list[tuple[str, cfg.Opt]]:
 def option(group: str, name: str) -> cfg.Opt:
     """The option of that name in *group*; see :func:`options`."""
     for namespace in NAMESPACES:
-        # A program that has not loaded the message bus has registered none of its options.
-        if namespace not in MESSAGING or "oslo_messaging" in sys.modules:
+        # A program that has not loaded the library has registered none of its options.
+        if SLOW.get(namespace, "sys") in sys.modules:
             found = _listed(namespace).get((group, name))
             if found is not None:
                 return found

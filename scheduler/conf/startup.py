@@ -8,7 +8,7 @@ import os
 import pathlib
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -19,7 +19,16 @@ from oslo_reports import opts as report_options
 import scheduler
 from scheduler import concurrency, errors, exit_codes
 from scheduler import conf as project_options
-from scheduler.conf import check, claims, default, filter_scheduler, ignored, names
+from scheduler.conf import (
+    check,
+    claims,
+    command_line,
+    default,
+    filter_scheduler,
+    ignored,
+    mistakes,
+    names,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -55,6 +64,8 @@ class Source:
     prog: str
     default_config_files: list[str] | None = None
     cli_opts: Sequence[cfg.Opt] = ()
+    #: A command needs no options of the library that runs daemons, which takes long to load.
+    is_daemon: bool = True
 
 
 def read_again(source: Source) -> cfg.ConfigOpts:
@@ -80,9 +91,10 @@ def fill(source: Source, into: cfg.ConfigOpts | None = None) -> cfg.ConfigOpts:
         with contextlib.redirect_stderr(printed):
             _read(conf, source)
         _settle_logging(conf)
-    except SystemExit as error:  # a bad value of an option that has a command-line form
-        reason = printed.getvalue().strip()
-        raise errors.ConfigurationError(option="configuration", reason=reason) from error
+    except SystemExit as error:
+        reason = command_line.last_error(printed.getvalue(), source.prog)
+        bad = errors.ConfigurationError(option="command line", reason=reason)
+        raise mistakes.bad_switch(printed.getvalue()) or bad from error
     except (cfg.Error, OSError, ValueError, RuntimeError) as error:
         raise errors.ConfigurationError(option="configuration", reason=str(error)) from error
     return conf
@@ -106,8 +118,10 @@ def parse(
     and the status of :data:`scheduler.exit_codes.CONFIGURATION`; a command line that is not
     understood ends it with ``USAGE``.
     """
+    source = Source(argv, prog, default_config_files, cli_opts, is_daemon=not quiet)
     try:
-        _read(conf, Source(argv, prog, default_config_files, cli_opts), description)
+        with command_line.plainly(prog, cli_opts):
+            _read(conf, source, description)
         _settle_logging(conf)
         if quiet and not conf.debug:
             # Deprecated spellings are worth a warning from a daemon, not one with every command.
@@ -115,24 +129,25 @@ def parse(
             conf.set_default("default_log_levels", [*conf.default_log_levels, *quieted])
         _set_up_logging(conf)
     except (*UNUSABLE, OSError, ValueError, RuntimeError) as error:
-        fail(prog, error)
+        fail(prog, error, named_files(source))
     try:
         check.validate(conf)
     except errors.ConfigurationError as error:
         if conf.log_file or conf.log_dir:
             LOG.critical("%s", error)
-        fail(prog, error)
+        fail(prog, error, used_files(conf))
     if not quiet:
         warn_of_unknown(conf)
-        ignored.warn(conf)
     return conf
 
 
 def warn_of_unknown(conf: cfg.ConfigOpts) -> None:
-    """Name every option in the files that looks like one of this project and is none."""
+    """Name options in the files that are unknown here, and those that are hardly meant so."""
     found = names.unknown(conf, project_options.group_names(), used_files(conf))
     for setting, reason in found:
         LOG.warning("%s: [%s] %s: %s", setting.place, setting.group, setting.name, reason)
+    for option, reason, place in check.questions(conf, used_files(conf)):
+        LOG.warning("%s%s: %s", f"{place}: " if place else "", option, reason)
 
 
 class _OneLine(stdlib_logging.Formatter):
@@ -159,7 +174,10 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _set_up_logging(conf: cfg.ConfigOpts) -> None:
-    logging.setup(conf, PROJECT, scheduler.__version__)
+    try:
+        logging.setup(conf, PROJECT, scheduler.__version__)
+    except (logging.LogConfigError, OSError, ValueError) as error:
+        raise mistakes.unusable_log(conf, error) from error
     for handler in stdlib_logging.getLogger().handlers:
         if handler.formatter is not None and not (conf.use_json or conf.log_color):
             handler.setFormatter(_OneLine(handler.formatter))
@@ -181,12 +199,7 @@ def _settle_logging(conf: cfg.ConfigOpts) -> None:
 def change_log_levels(before: cfg.ConfigOpts, conf: cfg.ConfigOpts) -> None:
     """Log by levels and logging file of *conf*; ConfigurationError if the file cannot be used."""
     if conf.log_config_append or before.log_config_append:
-        try:
-            _set_up_logging(conf)
-        except (logging.LogConfigError, OSError, ValueError) as error:
-            raise errors.ConfigurationError(
-                option="[DEFAULT] log_config_append", reason=str(error)
-            ) from error
+        _set_up_logging(conf)
         return
     for name in check.levels_by_logger(before.default_log_levels):
         stdlib_logging.getLogger(name).setLevel(stdlib_logging.NOTSET)
@@ -198,33 +211,33 @@ def change_log_levels(before: cfg.ConfigOpts, conf: cfg.ConfigOpts) -> None:
 def _read(conf: cfg.ConfigOpts, source: Source, description: str | None = None) -> None:
     """Register all options and read what *source* names.
 
-    The library itself ends the process, after a line on stderr, for a bad command line and for a
-    bad value of an option that has a command-line form.
+    The library itself ends the process, after some lines on stderr, for a bad command line.
     """
-    _register(conf, source.cli_opts)
+    _register(conf, source)
     try:
         conf(
             list(source.argv),
             project=PROJECT,
             prog=source.prog,
             version=scheduler.__version__,
+            usage=command_line.usage(source.cli_opts),
             default_config_files=source.default_config_files,
             description=description,
         )
         claims.register_login(conf)
         filter_scheduler.set_default_chain(conf)
     except UnicodeDecodeError as error:
-        place = _undecodable(named_files(source))
-        raise errors.ConfigurationError(option=place, reason=str(error)) from error
+        raise mistakes.undecodable(named_files(source)) from error
 
 
-def _register(conf: cfg.ConfigOpts, cli_opts: Sequence[cfg.Opt]) -> None:
+def _register(conf: cfg.ConfigOpts, source: Source) -> None:
     conf.clear()
     logging.register_options(conf)
     ignored.register(conf)
-    conf.register_cli_opts(cli_opts)
-    service = names.listed_defaults("oslo.service.service")
-    conf.register_opts([each for each in service if each.dest in SERVICE_OPTIONS])
+    conf.register_cli_opts(source.cli_opts)
+    if source.is_daemon:
+        service = names.listed_defaults("oslo.service.service")
+        conf.register_opts([each for each in service if each.dest in SERVICE_OPTIONS])
     report_options.set_defaults(conf)
     project_options.register_all(conf)
     conf.set_default("logging_context_format_string", CONTEXT_FORMAT)
@@ -243,21 +256,9 @@ def state_path() -> str:
     return str(pathlib.Path(PERSONAL_STATE_PATH).expanduser())
 
 
-def _undecodable(paths: Sequence[str]) -> str:
-    """The file that is not text; the library's error does not name it."""
-    for path in paths:
-        try:
-            pathlib.Path(path).expanduser().read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            return path
-    return "configuration"
-
-
-def fail(prog: str, reason: Exception | str) -> NoReturn:
+def fail(prog: str, reason: Exception, paths: Iterable[str]) -> NoReturn:
     """End the program because of its configuration: one line on stderr, CONFIGURATION as status."""
-    plainly = r"Invalid configuration: \g<option> (\g<place>): \g<reason>"
-    text = " ".join(check.BAD_VALUE.sub(plainly, str(reason)).split())
-    sys.stderr.write(f"{prog}: error: {text}\n")
+    sys.stderr.write(f"{prog}: error: {mistakes.line(reason, paths)}\n")
     raise SystemExit(exit_codes.CONFIGURATION)
 
 

@@ -24,7 +24,7 @@ from scheduler import conf as project_options
 from scheduler import errors, exit_codes, nova_compat, plugins
 from scheduler.broker import nodes
 from scheduler.claims import loading
-from scheduler.conf import check, names, startup
+from scheduler.conf import check, mistakes, names, startup
 from scheduler.conf.effective import masked
 from scheduler.db import inspection
 from scheduler.db.database import FAILURES
@@ -41,6 +41,7 @@ from scheduler.weights.registry import load_weighers
 LOG = logging.getLogger(__name__)
 
 BROKER_SECONDS: Final = 10
+_NOT_WRITABLE: Final = "is not a directory that this user may write to"
 NOTIFICATION_DRIVERS: Final = "oslo.messaging.notify.drivers"
 
 
@@ -53,6 +54,8 @@ class Kind(enum.IntEnum):
     DATABASE = exit_codes.CONFIG_DATABASE
     BROKER = exit_codes.CONFIG_BROKER
     SURROUNDINGS = exit_codes.CONFIG_SURROUNDINGS
+    #: Something that can be so, and is probably not meant.
+    QUESTION = exit_codes.OK
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,13 @@ class Problem:
     def line(self) -> str:
         """All of it in one line."""
         place = f"{self.place}: " if self.place else ""
-        return masked(" ".join(f"{place}{self.option}: {self.reason}".split()))
+        return masked(f"{place}{self.option}: {mistakes.plain(self.reason)}")
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """All of it for programs."""
+        kind, reason = self.kind.name.lower(), masked(mistakes.plain(self.reason))
+        return {"kind": kind, "place": self.place, "option": self.option, "reason": reason}
 
 
 Check = Callable[[cfg.ConfigOpts], Iterator[Problem]]
@@ -214,7 +223,18 @@ def _logging(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     folder = conf.log_dir or (conf.log_file and os.path.dirname(os.path.abspath(conf.log_file)))
     if folder and not os.access(folder, os.W_OK | os.X_OK):
         option = "[DEFAULT] log_dir" if conf.log_dir else "[DEFAULT] log_file"
-        yield Problem(Kind.SURROUNDINGS, option, f"{folder} is no directory to write to")
+        yield Problem(Kind.SURROUNDINGS, option, f"{folder} {_NOT_WRITABLE}")
+
+
+def _state_path(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    """Without a database of its own the service keeps one there."""
+    if not conf.database.connection:
+        path = pathlib.Path(conf.state_path).absolute()
+        there = next(each for each in (path, *path.parents) if each.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+            reason = f"{path}: {there} {_NOT_WRITABLE}, and [database] connection is not set"
+            error = errors.ConfigurationError(option="[DEFAULT] state_path", reason=reason)
+            yield problem_of(Kind.SURROUNDINGS, error)
 
 
 def _tempdir(conf: cfg.ConfigOpts) -> Iterator[Problem]:
@@ -270,6 +290,7 @@ def broker(conf: cfg.ConfigOpts) -> Iterator[Problem]:
 
 AT_START: Final[tuple[Check, ...]] = (
     _tempdir,
+    _state_path,
     _buses,
     _caps,
     _trying(Kind.OPTION, transport.TRACING_OPTION, transport.load_span_exporter),
@@ -315,17 +336,17 @@ def problems(
         option = f"[{setting.group}] {setting.name}"
         found.append(Problem(Kind.OPTION, option, reason, setting.place))
     nova_compat.prepare(conf)
+    questions = [Problem(Kind.QUESTION, *each) for each in check.questions(conf, paths)]
     for each in CHECKS:
         found += each(conf)
     found += _databases(conf)
     if with_broker:
         found += broker(conf)
     if not found:
-        databases = Databases.from_conf(conf)
+        databases = Databases.from_conf(conf, for_command=True)
         found += attempt(Kind.PLUGIN, "[scheduler] driver", lambda: build(conf, databases))
         databases.dispose()
-    places = _places(conf, paths)
-    return [_placed(each, places) for each in dict.fromkeys(found)]
+    return [_placed(each, paths) for each in dict.fromkeys((*found, *questions))]
 
 
 def _files(source: startup.Source) -> Iterator[Problem]:
@@ -335,16 +356,15 @@ def _files(source: startup.Source) -> Iterator[Problem]:
             cfg.ConfigParser(str(file), {}).parse()
         except cfg.ParseError as error:
             yield Problem(Kind.FILE, path, str(error))
-        except (OSError, UnicodeDecodeError) as error:
-            yield Problem(Kind.FILE, path, getattr(error, "strerror", None) or str(error))
+        except UnicodeDecodeError:
+            yield problem_of(Kind.FILE, mistakes.undecodable([path]))
+        except OSError as error:
+            yield Problem(Kind.FILE, path, str(error.strerror))
 
 
 def _databases(conf: cfg.ConfigOpts) -> Iterator[Problem]:
-    for group in ("database", "api_database"):
-        conf.set_default("max_retries", 1, group=group)
-        conf.set_default("retry_interval", 1, group=group)
     try:
-        databases = Databases.from_conf(conf)
+        databases = Databases.from_conf(conf, for_command=True)
     except errors.ConfigurationError as error:
         yield problem_of(Kind.DATABASE, error)
         return
@@ -355,18 +375,11 @@ def _databases(conf: cfg.ConfigOpts) -> Iterator[Problem]:
         databases.dispose()
 
 
-def _places(conf: cfg.ConfigOpts, paths: list[str]) -> dict[str, str]:
-    """By option, where it is set."""
-    spelt = {(each.group, each.name): each.place for each in names.settings(paths)}
-    return {
-        f"[{group}] {option.dest}": spelt[spelling]
-        for group, option in names.options(conf)
-        for spelling in reversed(names.spellings(group, option))
-        if spelling in spelt
-    }
-
-
-def _placed(problem: Problem, places: dict[str, str]) -> Problem:
-    option = problem.option.partition(" (")[0]
-    place = problem.place or places.get(option, "")
+def _placed(problem: Problem, paths: list[str]) -> Problem:
+    """*problem* with file and line, where an option is named that is set."""
+    found = mistakes.OPTION.match(problem.option)
+    if found is None:
+        return problem
+    place = problem.place or mistakes.place_of(found["group"], found["name"], paths)
+    option = f"[{found['group']}] {found['name']}"
     return dataclasses.replace(problem, option=option, place=place)

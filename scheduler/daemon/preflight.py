@@ -8,7 +8,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors, exit_codes
-from scheduler.conf import startup
+from scheduler.conf import mistakes, startup
 from scheduler.daemon import checks
 from scheduler.daemon.checks import Problem
 from scheduler.db import inspection, migration
@@ -51,7 +51,7 @@ def _raise_first(problems: Iterable[Problem]) -> None:
 
 def refuse(conf: cfg.ConfigOpts, prog: str, error: errors.NovaException) -> int:
     """Say in one line why there is no start, where the operator looks; returns the exit status."""
-    message = " ".join(str(error).split())
+    message = mistakes.line(error, startup.used_files(conf))
     if conf.log_file or conf.log_dir:
         LOG.critical("%s", message)
     sys.stderr.write(f"{prog}: error: {message}\n")

@@ -33,6 +33,7 @@ from scheduler.db import layout as layouts
 from scheduler.db import url as db_url
 from scheduler.db.layout import Layout, Statement
 from scheduler.db.limits import DEFAULT_LIMITS, TransactionLimits
+from scheduler.threads import in_thread
 
 Result = TypeVar("Result")
 
@@ -66,6 +67,8 @@ SERVER_TIMES = {
     "postgresql": "SELECT EXTRACT(EPOCH FROM clock_timestamp())",
     "sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0",
 }
+#: Longest wait of a command for a connection, in seconds.
+COMMAND_SECONDS = 8
 #: Exceptions of a database that does not answer, or not as it should.
 FAILURES = (db_exception.DBError, exc.SQLAlchemyError)
 
@@ -87,12 +90,14 @@ class Database:
         is_read_only: bool = False,
         option: str = db_url.OPTION,
         silence_timeout_seconds: int = 0,
+        connect_seconds: int = 0,
         limits: TransactionLimits = DEFAULT_LIMITS,
     ) -> None:
         """*settings* are the values of ``[database]`` that differ from oslo.db's defaults.
 
-        A server that is silent for *silence_timeout_seconds* is given up; 0: never.  *option* is
-        where *url* comes from.  Raises ConfigurationError, which names it, when the
+        A server that is silent for *silence_timeout_seconds* is given up; 0: never.  The first
+        connection is waited for *connect_seconds*, whatever the settings say; 0: as they say.
+        *option* is where *url* comes from.  Raises ConfigurationError, which names it, when the
         URL cannot be used.
         """
         defaults = {opt.name: opt.default for opt in oslo_db_options.database_opts}
@@ -103,6 +108,7 @@ class Database:
         url = db_url.with_parameters(parsed, self._settings["connection_parameters"])
         self.url = db_url.with_verified_tls(url, option)
         self.silence_timeout_seconds = silence_timeout_seconds
+        self._connect_seconds = connect_seconds
         self._limits = limits
         self.is_embedded_default = is_embedded_default
         self._engine: Engine | None = None
@@ -111,10 +117,10 @@ class Database:
         self._keepers: weakref.WeakSet[Any] = weakref.WeakSet()
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts, *, is_patient: bool = False) -> Database:
+    def from_conf(cls, conf: cfg.ConfigOpts, *, for_command: bool = False) -> Database:
         """The database of ``[database] connection``; unset, a SQLite file below ``state_path``.
 
-        One that *is_patient* waits for a silent server for ever.
+        One *for_command* gives up a server that is away, and waits for its answers for ever.
         """
         database_conf.register(conf)
         settings, group = configured_settings(conf), conf.database
@@ -125,7 +131,8 @@ class Database:
             settings=settings,
             is_embedded_default=not url,
             is_read_only=group.read_only,
-            silence_timeout_seconds=0 if is_patient else group.silence_timeout_seconds,
+            silence_timeout_seconds=0 if for_command else group.silence_timeout_seconds,
+            connect_seconds=COMMAND_SECONDS if for_command else 0,
         )
 
     @property
@@ -146,8 +153,8 @@ class Database:
         original = getattr(original, "orig", None) or original
         lines = str(original).strip().splitlines() or [type(original).__name__]
         cause = masked(db_url.tls_refusal(original) or lines[0])
-        reason = f"{self.masked_url} cannot be used: {cause}"
-        return errors.ConfigurationError(option=self.option, reason=reason)
+        reason = f"{self.masked_url} cannot be used: {cause}{db_url.advice(cause)}"
+        return errors.DatabaseUnusable(option=self.option, reason=reason)
 
     @property
     def engine(self) -> Engine:
@@ -178,6 +185,9 @@ class Database:
         url = self.url
         if self.silence_timeout_seconds:
             url = db_url.with_timeout(url, self.silence_timeout_seconds)
+        if self._connect_seconds and self.dialect_name != "sqlite":
+            self._require_answer(url)
+            arguments["max_retries"] = 0
         if db_url.requires_tls(url):
             self._check_certificate(url)
         engine = engines.create_engine(url, sqlite_fk=True, **arguments)
@@ -200,14 +210,23 @@ class Database:
 
     def _check_certificate(self, url: URL) -> None:
         """Raise ConfigurationError if the server is the wrong one: waiting would not help."""
-        probe = sqlalchemy.create_engine(url, poolclass=pool.NullPool)
         try:
-            probe.connect().close()
+            _connect_once(url)
         except exc.DBAPIError as error:
             if db_url.tls_refusal(error) is not None:
                 raise self.unusable(error) from error
-        finally:
-            probe.dispose()
+
+    def _require_answer(self, url: URL) -> None:
+        """Raise ConfigurationError unless a connection can be had in time."""
+        seconds = self._connect_seconds
+        attempt = in_thread(lambda: _connect_once(db_url.with_timeout(url, seconds)))
+        try:
+            attempt.result(seconds)
+        except TimeoutError as error:
+            silent = TimeoutError(f"no connection within {seconds} s")
+            raise self.unusable(silent) from error
+        except FAILURES as error:
+            raise self.unusable(error) from error
 
     def connect(self, **options: Any) -> Connection:
         """A connection with execution *options*, whose layout is known to ``layout.layout_of``."""
@@ -294,6 +313,14 @@ class Database:
         with self._engine_lock:
             if self._engine is not None:
                 self._engine.dispose()
+
+
+def _connect_once(url: URL) -> None:
+    probe = sqlalchemy.create_engine(url, poolclass=pool.NullPool)
+    try:
+        probe.connect().close()
+    finally:
+        probe.dispose()
 
 
 def is_atomic(dialect: Dialect) -> bool:

@@ -18,7 +18,7 @@ from scheduler import errors, objects
 from scheduler.conf import database as database_conf
 from scheduler.db import rows
 from scheduler.db import url as db_url
-from scheduler.db.database import Database, configured_settings
+from scheduler.db.database import COMMAND_SECONDS, Database, configured_settings
 from scheduler.db.tables import cell_mappings
 
 API_OPTION = "[api_database] connection"
@@ -37,20 +37,23 @@ class Databases:
         base_url: str | None = None,
         settings: Mapping[str, Any] | None = None,
         cell_timeout_seconds: int = 60,
+        connect_seconds: int = 0,
     ) -> None:
-        """*base_url* fills the templates of ``cell_mappings``; *settings* are the cells'."""
+        """*base_url* fills the templates of ``cell_mappings``; the others are the cells'."""
         self.main = main
         self.api = api or main
         self._base_url = base_url
         self._settings = {**(settings or {}), "max_retries": 0}
         self.cell_timeout_seconds = cell_timeout_seconds
+        self._connect_seconds = connect_seconds
         self._of_url: dict[str, Database] = {}
         self._lock = threading.Lock()
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts, *, is_patient: bool = False) -> Databases:
+    def from_conf(cls, conf: cfg.ConfigOpts, *, for_command: bool = False) -> Databases:
         """The configured databases; nothing connects yet.  Raises ConfigurationError."""
-        main = Database.from_conf(conf, is_patient=is_patient)
+        main = Database.from_conf(conf, for_command=for_command)
+        connect_seconds = COMMAND_SECONDS if for_command else 0
         settings = configured_settings(conf, database_conf.API_GROUP)
         api = None
         if settings["connection"]:
@@ -60,6 +63,7 @@ class Databases:
                 is_read_only=main.is_read_only,
                 option=API_OPTION,
                 silence_timeout_seconds=main.silence_timeout_seconds,
+                connect_seconds=connect_seconds,
             )
         return cls(
             main,
@@ -67,6 +71,7 @@ class Databases:
             base_url=conf.database.connection,
             settings=configured_settings(conf),
             cell_timeout_seconds=conf.scheduler.cell_timeout_seconds,
+            connect_seconds=connect_seconds,
         )
 
     @property
@@ -117,7 +122,11 @@ class Databases:
             if text not in self._of_url:
                 url = db_url.with_timeout(db_url.parse(text, option), self.cell_timeout_seconds)
                 self._of_url[text] = Database(
-                    url, settings=self._settings, is_read_only=self.main.is_read_only, option=option
+                    url,
+                    settings=self._settings,
+                    is_read_only=self.main.is_read_only,
+                    option=option,
+                    connect_seconds=self._connect_seconds,
                 )
             return self._of_url[text]
 

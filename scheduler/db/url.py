@@ -5,6 +5,7 @@ parameters ask for it, and PyMySQL not even then: ``ssl_verify_cert`` makes it d
 The parameters are rewritten here to what an operator means by them.
 """
 
+import re
 import ssl
 import urllib.parse
 from typing import Any
@@ -38,6 +39,16 @@ REFUSALS = (
     "SSL is required but",
     "server does not support SSL",
     "root certificate file",
+)
+
+#: Advice by words of the drivers' errors.
+ADVICE = (
+    ("(?i)access denied|authentication failed", "see user and password there"),
+    ("(?i)unknown database|database .* does not exist", "create it, or correct its name"),
+    ("(?i)is full|no space", "make room there"),
+    ("(?i)unable to open|read-?only", "see whether this user may write there"),
+    ("(?i)certificate|SSL", "see the certificate of the server, and ssl_ca"),
+    ("(?i)connect|timed out|resol|unknown host", "is it running, and is this its address?"),
 )
 
 
@@ -97,6 +108,12 @@ def with_timeout(url: URL, timeout_seconds: int) -> URL:
         wanted = {"connect_timeout": timeout_seconds, "tcp_user_timeout": milliseconds}
     new = {name: str(value) for name, value in wanted.items() if name not in url.query}
     return url.update_query_dict(new)
+
+
+def advice(cause: str) -> str:
+    """The end of an error with that *cause*: the next step, or nothing."""
+    found = next((text for words, text in ADVICE if re.search(words, cause)), None)
+    return "" if found is None else f"; {found}"
 
 
 def fill_template(text: str, base: str | None, column: str, option: str) -> str:

@@ -44,7 +44,7 @@ def decide(case: Case, behaviour: Behaviour, configuration: Configuration) -> An
         scheduler = _Scheduler(case, behaviour, conf, fleet, clock)
     except errors.NovaException as error:
         LOG.debug("Case %s: %s", case.name, error)
-        return {"error": type(error).__name__, "stage": "startup"}
+        return {"error": type(error).__name__, "stage": "startup", "message": str(error)}
     if "steps" not in case.content:
         return scheduler.ask(case.content)
     answers: list[Answer] = []
@@ -170,12 +170,12 @@ class _Scheduler:
             cause = error.__cause__
             if isinstance(cause, errors.ExtensionFailed):
                 cause = cause.__cause__ or cause
-            answer.update(error=type(cause).__name__, crash=True)
+            answer.update(error=type(cause).__name__, crash=True, message=f"{cause}")
             return
         LOG.debug("Case %s: %s", self.case.name, error)
         answer["error"] = type(error).__name__
         if isinstance(error, errors.InvalidRequest):
-            answer["crash"] = True
+            answer.update(crash=True, message=str(error))
         if isinstance(error, errors.NoValidHost):
             answer.setdefault("passed", [])
 

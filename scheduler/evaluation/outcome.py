@@ -59,6 +59,8 @@ class Outcome:
     differences: list[str]
     #: Nova failed there with an unhandled exception, and the case says so.
     is_crash: bool = False
+    #: The reason that the case cannot be decided, if it does not expect that itself.
+    failure: str | None = None
 
     @property
     def reason_for_difference(self) -> str | None:
@@ -79,8 +81,21 @@ class Evaluation:
         if behaviours:
             answers = {each.name: decide(case, each, self._configuration) for each in behaviours}
             differences = _differences(case, answers)
-            crash = bool((case.content.get("expect") or {}).get("crash"))
-            yield Outcome(case.name, case.suite, _line(case, answers), differences, crash)
+            expected = case.content.get("expect") or {}
+            failures = [
+                f"{each['error']}: {each['message']}"
+                for answer in answers.values()
+                for each in answer.get("steps", [answer])
+                if "message" in each
+            ]
+            yield Outcome(
+                name=case.name,
+                suite=case.suite,
+                line=_line(case, answers),
+                differences=differences,
+                is_crash=bool(expected.get("crash")),
+                failure=failures[0] if failures and "error" not in expected else None,
+            )
 
 
 def _line(case: Case, answers: Mapping[str, Answer]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def cloud(request, on_sqlite) -> Iterator[Deployment]:
 
 @pytest.fixture(scope="module")
 def zones(cloud) -> dict[str, str]:
-    return {each["Host"]: each["Zone"] for each in cloud.manage("host", "list")}
+    return {each["host"]: each["zone"] for each in cloud.manage("host", "list")}
 
 
 def group(cloud: Deployment, name: str, policy: str) -> tuple[str, str]:
@@ -54,9 +54,9 @@ def group(cloud: Deployment, name: str, policy: str) -> tuple[str, str]:
 @ONE_DRIVER
 def test_several_at_once(cloud, zones):
     servers = boot(cloud, "m1.tiny", "--count", "5", "several")
-    assert [each["Name"] for each in servers] == [f"several-{n}" for n in range(1, 6)]
+    assert [each["name"] for each in servers] == [f"several-{n}" for n in range(1, 6)]
     assert states(servers) == {"ACTIVE"}
-    assert {each["Attempts"] for each in servers} == {1}
+    assert {each["attempts"] for each in servers} == {1}
     assert set(hosts(servers)) <= set(zones)
 
 
@@ -68,7 +68,7 @@ def test_members_that_keep_apart(cloud):
     assert states(too_many) == {"ERROR"}, "all or nothing"
     assert states(servers) == {"ACTIVE"}
     assert len(set(hosts(servers))) == HOSTS
-    assert {each["Fault"] for each in too_many + one_more} == {NO_HOST}
+    assert {each["fault"] for each in too_many + one_more} == {NO_HOST}
 
 
 def test_members_that_keep_together(cloud):
@@ -90,7 +90,7 @@ def test_a_forced_host_gets_the_server_though_filters_object(cloud, zones):
     smallest = min(sizes, key=lambda host: sizes[host])
     words = ("--availability-zone", f"{zones[smallest]}:{smallest}")
     (server,) = boot(cloud, "m1.xlarge", *words)
-    assert (server["State"], server["Host"]) == ("ACTIVE", smallest)
+    assert (server["state"], server["host"]) == ("ACTIVE", smallest)
     delete(cloud, [server])
 
 
@@ -99,7 +99,7 @@ def cells(cloud: Deployment, servers: list[dict[str, Any]]) -> set[str]:
     with cloud.database() as database, database.read() as conn:
         assert server_rows.list_build_requests(conn) == []
         names = {each.id: str(each.name) for each in list_cells(conn)}
-        found = [server_rows.get_instance_mapping(conn, each["ID"]) for each in servers]
+        found = [server_rows.get_instance_mapping(conn, each["id"]) for each in servers]
     return {names[each.cell_id] if each and each.cell_id else "none" for each in found}
 
 
@@ -112,7 +112,7 @@ def test_servers_asked_for_as_todays_api_does_get_a_cell(cloud, flavor, count, s
     servers = boot(cloud, flavor, "--count", str(count), "--api", "current")
     assert (len(servers), states(servers)) == (count, {state})
     fault = None if state == "ACTIVE" else NO_HOST
-    assert {(each["Fault"], each["Attempts"]) for each in servers} == {(fault, 1)}
+    assert {(each["fault"], each["attempts"]) for each in servers} == {(fault, 1)}
     assert cells(cloud, servers) == {cell}
 
 
@@ -125,14 +125,14 @@ def show(cloud: Deployment, name: str) -> dict[str, Any]:
 def test_a_deleted_server_frees_its_host(cloud):
     (server,) = boot(cloud, "m1.large", "short-lived")
     shown = show(cloud, "short-lived")
-    assert (shown["id"], shown["host"]) == (server["ID"], server["Host"])
-    assert server["ID"] in [each["ID"] for each in cloud.servers()]
-    used = read_usage(cloud).reported[server["Host"]]
+    assert (shown["id"], shown["host"]) == (server["id"], server["host"])
+    assert server["id"] in [each["id"] for each in cloud.servers()]
+    used = read_usage(cloud).reported[server["host"]]
 
     delete(cloud, [server])
 
-    assert server["ID"] not in [each["ID"] for each in cloud.servers()]
-    left = read_usage(cloud).reported[server["Host"]]
+    assert server["id"] not in [each["id"] for each in cloud.servers()]
+    left = read_usage(cloud).reported[server["host"]]
     assert left.vcpus_used == used.vcpus_used - shown["vcpus"]
     assert left.free_ram_mb == used.free_ram_mb + shown["memory_mb"]
     assert left.free_disk_gb == used.free_disk_gb + shown["root_gb"] + shown["ephemeral_gb"]
@@ -151,7 +151,7 @@ def test_the_caching_driver_sees_a_host_that_comes_later(deployment, transport_u
 
     def ends_there():
         (server,) = boot(cloud, "m1.tiny", *group_of_one)
-        return bool(server["Host"] == "later-01")
+        return bool(server["host"] == "later-01")
 
     group_of_one = group(cloud, "spread", "soft-anti-affinity")
     wait_until(ends_there, 60, "a server on the host that came later")
@@ -159,7 +159,7 @@ def test_the_caching_driver_sees_a_host_that_comes_later(deployment, transport_u
 
 def test_the_chance_driver_takes_any_host_that_is_up(deployment, transport_url, sqlite_url):
     cloud = deployment(transport_url, sqlite_url, "chance_scheduler").start(3)
-    disabled, *up = (each["Host"] for each in cloud.manage("host", "list"))
+    disabled, *up = (each["host"] for each in cloud.manage("host", "list"))
     cloud.command("nova-scheduler-manage", "service", "set", "--disable", disabled, "nova-compute")
 
     servers = boot(cloud, "m1.tiny", "--count", "8", "--ignore-host", up[0])
@@ -175,7 +175,7 @@ def test_servers_are_booted_on_postgresql(deployment, transport_url, postgresql_
     cloud = deployment(transport_url, postgresql_url).start(2)
     servers = boot(cloud, "m1.tiny", "--count", "3")
     assert states(servers) == {"ACTIVE"}
-    assert sum(each["Instances"] for each in cloud.manage("host", "list")) == 3
+    assert sum(each["instances"] for each in cloud.manage("host", "list")) == 3
 
 
 EARLY = ("boot", "--flavor", "m1.tiny", *SERVER, "--wait")

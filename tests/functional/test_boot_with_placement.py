@@ -30,9 +30,9 @@ def nodes(database_url: str) -> dict[str, str]:
 
 def migrate(cloud: Deployment, server: dict[str, Any]) -> None:
     """Move a server to another host."""
-    (row,) = cloud.rows("nova-conductor-stub", "migrate", server["ID"], *WAIT)
-    assert row["Host"] != server["Host"]
-    server["Host"] = row["Host"]
+    (row,) = cloud.rows("nova-conductor-stub", "migrate", server["id"], *WAIT)
+    assert row["host"] != server["host"]
+    server["host"] = row["host"]
 
 
 def test_computes_older_than_nova_supports_are_named_once(
@@ -57,18 +57,18 @@ def test_allocations_follow_the_servers(deployment, transport_url, mariadb_url, 
     servers = [each for _ in range(2) for each in boot(cloud, "m1.tiny", "--count", "4")]
 
     assert "ACTIVE" in states(servers)
-    assert any(each["State"] == "ACTIVE" and each["Attempts"] > 1 for each in servers)
+    assert any(each["state"] == "ACTIVE" and each["attempts"] > 1 for each in servers)
 
     def wrong() -> list[str]:
         return [
-            each["ID"]
+            each["id"]
             for each in servers
-            if set(placement_server.allocations(each["ID"]))
-            != ({node_of[each["Host"]]} if each["State"] == "ACTIVE" else set())
+            if set(placement_server.allocations(each["id"]))
+            != ({node_of[each["host"]]} if each["state"] == "ACTIVE" else set())
         ]
 
     wait_until(lambda: not wrong(), 60, lambda: str(wrong()))
-    migrate(cloud, next(each for each in servers if each["State"] == "ACTIVE"))
+    migrate(cloud, next(each for each in servers if each["state"] == "ACTIVE"))
     wait_until(lambda: not wrong(), 60, lambda: str(wrong()))
     delete(cloud, servers)
 

@@ -59,8 +59,8 @@ def on(broker: RabbitMQ, **rabbit: Any) -> dict[str, dict[str, Any]]:
 
 def test_all_is_well(cloud):
     rows = cloud.manage("broker", "check")
-    seen = {(row["What"], row["Name"]): row for row in rows}
-    assert {key: row["State"] for key, row in seen.items()} == {
+    seen = {(row["what"], row["name"]): row for row in rows}
+    assert {key: row["state"] for key, row in seen.items()} == {
         ("connection", "virtual host /"): "connected",
         ("exchange", "nova"): "present",
         ("exchange", "scheduler_fanout"): "present",
@@ -68,8 +68,8 @@ def test_all_is_well(cloud):
         ("queue", f"scheduler.{HOST}"): "present",
     }
     served = seen["queue", "scheduler"]
-    assert (served["Messages"], served["Consumers"]) == (0, 1)
-    assert "without TLS" in seen["connection", "virtual host /"]["Detail"]
+    assert (served["messages"], served["consumers"]) == (0, 1)
+    assert "without TLS" in seen["connection", "virtual host /"]["detail"]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_keeps_from_connecting_is_named(
 
     assert found == status
     (row,) = rows
-    assert words in row["Detail"]
+    assert words in row["detail"]
     assert "my-secret" not in str(rows) + errors
 
 
@@ -119,9 +119,9 @@ def test_what_is_not_as_configured_is_named(check, broker, default, rabbit, name
     status, rows, _errors = check(settings)
 
     assert status == exit_codes.BROKER_QUEUES
-    (row,) = [row for row in rows if row["What"] == "queue" and row["Name"] == name]
-    assert row["State"] == state
-    assert words in row["Detail"]
+    (row,) = [row for row in rows if row["what"] == "queue" and row["name"] == name]
+    assert row["state"] == state
+    assert words in row["detail"]
 
 
 def test_a_queue_that_nobody_consumes(check, broker):
@@ -133,7 +133,7 @@ def test_a_queue_that_nobody_consumes(check, broker):
         status, rows, _errors = check(settings)
         channel.queue_delete("scheduler.stopped")
     assert status == exit_codes.BROKER_QUEUES
-    assert [row["Name"] for row in rows if row["State"] == "no consumer"] == ["scheduler.stopped"]
+    assert [row["name"] for row in rows if row["state"] == "no consumer"] == ["scheduler.stopped"]
 
 
 def test_a_bus_without_a_broker(check):

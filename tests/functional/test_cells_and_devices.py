@@ -35,7 +35,7 @@ def make_flavor(cloud: Deployment, name: str, *properties: str) -> str:
 
 def guests(database: Database, servers: list[dict[str, Any]]) -> list[objects.Instance]:
     with database.read() as conn:
-        return [instances.get(conn, each["ID"]) for each in servers]
+        return [instances.get(conn, each["id"]) for each in servers]
 
 
 def cells_of(database: Database) -> dict[str, list[objects.NUMACell]]:
@@ -78,7 +78,7 @@ def test_pinned_servers_fill_the_cells_and_leave_them(cloud, database):
 
     assert (states(too_many), states(one_more)) == ({"ERROR"}, {"ERROR"})
     assert states(servers) == {"ACTIVE"}
-    assert {each["Attempts"] for each in servers} == {1}, "the scheduler knew what would fit"
+    assert {each["attempts"] for each in servers} == {1}, "the scheduler knew what would fit"
     assert set(Counter(hosts(servers)).values()) == {4}
     taken = Counter()
     for guest in guests(database, servers):

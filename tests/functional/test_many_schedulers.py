@@ -99,12 +99,12 @@ def test_bursts_of_servers_of_which_some_fail_leave_no_claim_and_no_wrong_count(
         servers = [server for burst in bursts for server in burst.result()]
     servers += boot(cloud, "m1.xlarge", "--count", "10")
 
-    active = [server for server in servers if server["State"] == "ACTIVE"]
+    active = [server for server in servers if server["state"] == "ACTIVE"]
     assert (len(servers), states(servers)) == (46, {"ACTIVE", "ERROR"})
     assert len(active) >= 28, "more failed than builds may"
-    assert all(bool(each["Host"]) is not bool(each["Fault"]) for each in servers)
-    assert all(each["Host"] for each in active)
-    assert any(each["Attempts"] > 1 for each in active)
+    assert all(bool(each["host"]) is not bool(each["fault"]) for each in servers)
+    assert all(each["host"] for each in active)
+    assert any(each["attempts"] > 1 for each in active)
     found = usage.settled(mariadb_url)
     assert sum(each.running_vms for each in found.reported.values()) == len(active)
     for host, used in found.reported.items():

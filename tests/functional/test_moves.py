@@ -37,16 +37,16 @@ def test_a_server_is_migrated_and_resized_and_stays_where_no_other_host_has_room
     migrated = move(cloud, "migrate", "traveller")
     resized = move(cloud, "resize", "traveller", "--flavor", "m1.small")
 
-    assert (migrated["State"], migrated["Flavor"]) == ("ACTIVE", "m1.tiny")
-    assert (resized["State"], resized["Flavor"]) == ("ACTIVE", "m1.small")
-    assert server["Host"] != migrated["Host"] != resized["Host"]
+    assert (migrated["state"], migrated["flavor"]) == ("ACTIVE", "m1.tiny")
+    assert (resized["state"], resized["flavor"]) == ("ACTIVE", "m1.small")
+    assert server["host"] != migrated["host"] != resized["host"]
     found = shown()
-    assert (found["memory_mb"], found["host"]) == (2048, resized["Host"])
+    assert (found["memory_mb"], found["host"]) == (2048, resized["host"])
 
     cloud.command("nova-scheduler-manage", "flavor", "create", "huge", "--ram", "99999999")
     with pytest.raises(CommandFailed, match="No valid host found for resize"):
         move(cloud, "resize", "traveller", "--flavor", "huge")
     found = shown()
-    assert (found["state"], found["host"]) == ("ACTIVE", resized["Host"])
+    assert (found["state"], found["host"]) == ("ACTIVE", resized["host"])
     assert "not enough hosts" in found["fault_message"]
     assert usage.settled(cloud.database_url)

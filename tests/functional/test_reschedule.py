@@ -43,17 +43,17 @@ def test_every_attempt_is_on_another_host_and_is_counted(
 
     tried = failures(computes)
     assert states(servers) == {"ACTIVE", "ERROR"}, "most of the builds fail"
-    assert any(server["State"] == "ACTIVE" and server["Attempts"] > 1 for server in servers)
+    assert any(server["state"] == "ACTIVE" and server["attempts"] > 1 for server in servers)
     for server in servers:
-        failed_on = tried[server["ID"]]
+        failed_on = tried[server["id"]]
         assert len(set(failed_on)) == len(failed_on), "the same host again"
-        if server["State"] == "ACTIVE":
-            assert server["Attempts"] == len(failed_on) + 1
-            assert (server["Host"] not in failed_on, server["Fault"]) == (True, None)
+        if server["state"] == "ACTIVE":
+            assert server["attempts"] == len(failed_on) + 1
+            assert (server["host"] not in failed_on, server["fault"]) == (True, None)
         else:
-            assert server["Attempts"] == len(failed_on) == MAX_ATTEMPTS
-            assert server["Host"] is None
-            assert f"Exceeded max scheduling attempts {MAX_ATTEMPTS}" in server["Fault"]
+            assert server["attempts"] == len(failed_on) == MAX_ATTEMPTS
+            assert server["host"] is None
+            assert f"Exceeded max scheduling attempts {MAX_ATTEMPTS}" in server["fault"]
     assert usage.settled(sqlite_url)
 
 
@@ -65,7 +65,7 @@ def test_a_forced_host_that_fails_is_not_followed_by_another(deployment, transpo
     servers = boot(cloud, "m1.tiny", "--availability-zone", f"{host['Zone']}:{host['Host']}")
     servers += boot(cloud, "m1.tiny")
 
-    assert [(each["State"], each["Attempts"]) for each in servers] == [("ERROR", 1), ("ERROR", 3)]
+    assert [(each["state"], each["attempts"]) for each in servers] == [("ERROR", 1), ("ERROR", 3)]
     computes = next(each for each in cloud.daemons if each.name == "nova-compute-stub")
-    assert failures(computes)[servers[0]["ID"]] == [host["Host"]]
-    assert "was re-scheduled" in servers[0]["Fault"]
+    assert failures(computes)[servers[0]["id"]] == [host["host"]]
+    assert "was re-scheduled" in servers[0]["fault"]

@@ -87,7 +87,7 @@ class Site:
         done = self.cloud.run("nova-scheduler-manage", "shadow", "report", "-f", "json")
         waiting = re.search(r"(\d+) requests have no outcome", done.stderr)
         assert waiting, done
-        return sum(each["Requests"] for each in json.loads(done.stdout)) + int(waiting[1])
+        return sum(each["requests"] for each in json.loads(done.stdout)) + int(waiting[1])
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_no_more_wait_for_a_shadow_that_hangs_than_the_limit(site: Site) -> None
 
 def results(cloud: Deployment) -> dict[str, int]:
     """Requests by result, as the command prints them."""
-    return {row["Result"]: row["Requests"] for row in cloud.manage("shadow", "report")}
+    return {row["result"]: row["requests"] for row in cloud.manage("shadow", "report")}
 
 
 def all_known(cloud: Deployment, requests: int) -> dict[str, int]:
@@ -170,7 +170,7 @@ def test_a_shadow_agrees_with_the_scheduler_beside_it(
             placement.add_node(node, INVENTORY, ["OWNER_NOVA"])
     shadow = cloud.start_scheduler("--shadow").wait_ready()
     servers = [each for _ in range(3) for each in boot(cloud, "m1.tiny", "--count", "2")]
-    assert {each["State"] for each in servers} == {"ACTIVE"}
+    assert {each["state"] for each in servers} == {"ACTIVE"}
     found = all_known(cloud, 3)
     assert found["other"] == found["outcome unknown"] == 0, differences(cloud)
     assert [found["agreed"], shadow.terminate()] == [3, 0], differences(cloud)

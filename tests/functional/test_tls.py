@@ -86,11 +86,11 @@ def test_broker_check(rabbitmq, vhost, trust, tmp_path, capsys, host, trusted, o
     status = app.main(["--config-file", str(config), "broker", "check", "-f", "json"])
     row = json.loads(capsys.readouterr().out)[0]
     if refusal is None:
-        assert row["State"] == "connected"
-        assert "with TLS" in row["Detail"]
+        assert row["state"] == "connected"
+        assert "with TLS" in row["detail"]
     else:
-        assert (status, row["State"]) == (exit_codes.BROKER_TLS, "TLS failed")
-        assert refusal in row["Detail"]
+        assert (status, row["state"]) == (exit_codes.BROKER_TLS, "TLS failed")
+        assert refusal in row["detail"]
 
 
 def test_each_broker_of_a_url_has_its_own_name(rabbitmq, vhost, authority, monkeypatch):
@@ -154,7 +154,7 @@ def test_a_daemon_on_nothing_but_tls(rabbitmq, vhost, mysql, authority, deployme
 
     states = rabbitmq.control("list_connections", "--silent", "vhost", "ssl").split("\n")
     assert {each for each in states if each.startswith(vhost)} == {f"{vhost}\ttrue"}
-    assert [row["Usable"] for row in made.manage("db", "check")] == ["yes"]
+    assert [row["usable"] for row in made.manage("db", "check")] == ["yes"]
 
 
 def test_a_broker_of_another_name_is_told_in_the_log(
@@ -185,8 +185,8 @@ def test_a_database_of_another_name_stops_the_start(mysql, authority, deployment
     with pytest.raises(CommandFailed) as caught:
         made.command("nova-scheduler-manage", "db", "check", "-f", "json")
     (row,) = json.loads(caught.value.stdout)
-    assert row["Usable"] == "no"
-    assert NAME_DIFFERS in row["Problem"]
+    assert row["usable"] == "no"
+    assert NAME_DIFFERS in row["problem"]
 
 
 def is_encrypted(driver: str, connection: Any) -> bool:

@@ -50,10 +50,10 @@ def test_db_check_finds_every_cell(nova_databases, tmp_path, capsys):
     config.write_text(render(settings), encoding="utf-8")
     assert app.main(["--config-file", str(config), "db", "check", "-f", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    cells = [row["Named By"].split()[1] for row in rows if row["Named By"].startswith("cell ")]
+    cells = [row["named_by"].split()[1] for row in rows if row["named_by"].startswith("cell ")]
     assert cells == list(nova_databases.cells)
-    assert {row["Usable"] for row in rows} == {"yes"}
-    assert [row["Missing"] for row in rows if row["Missing"]] == []
+    assert {row["usable"] for row in rows} == {"yes"}
+    assert [row["missing"] for row in rows if row["missing"]] == []
 
 
 def test_what_nova_made_is_used_but_not_changed(nova_databases):

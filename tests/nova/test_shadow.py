@@ -143,7 +143,7 @@ class Cloud:
 
     def results(self) -> dict[str, int]:
         rows = self.deployment.manage("shadow", "report")
-        return {row["Result"]: row["Requests"] for row in rows}
+        return {row["result"]: row["requests"] for row in rows}
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ def test_every_difference_from_novas_scheduler_has_a_name(cloud: Cloud) -> None:
     LOG.info("of %d requests: %s; if the outcome is drawn: %s", REQUESTS, found, drawn)
     differing = cloud.deployment.manage("shadow", "report", "--differences")
     for each in differing:
-        said = [line for line in cloud.nova.log.splitlines() if each["Instances"] in line]
+        said = [line for line in cloud.nova.log.splitlines() if each["instances"] in line]
         LOG.info("%s; the log of Nova's scheduler: %s", each, said)
     assert found["other"] == found["outcome unknown"] == 0, differing
     assert found["agreed"] > REQUESTS // 2, differing

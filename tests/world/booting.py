@@ -23,12 +23,12 @@ def boot(cloud: Deployment, flavor: str, *words: str) -> list[dict[str, Any]]:
 
 def delete(cloud: Deployment, servers: list[dict[str, Any]]) -> None:
     """Delete servers and wait until they are gone."""
-    cloud.command("nova-conductor-stub", "delete", *WAIT, *(each["ID"] for each in servers))
+    cloud.command("nova-conductor-stub", "delete", *WAIT, *(each["id"] for each in servers))
 
 
 def states(servers: list[dict[str, Any]]) -> set[str]:
-    return {each["State"] for each in servers}
+    return {each["state"] for each in servers}
 
 
 def hosts(servers: list[dict[str, Any]]) -> list[str]:
-    return [each["Host"] for each in servers]
+    return [each["host"] for each in servers]

@@ -15,9 +15,6 @@ from scheduler.db.database import Database
 from tests.builders import put_node
 
 Run = Callable[..., Any]
-#: Commands without a result that could have a form.
-PLAIN = ("db sync", "db version", "service set", "claims release", "aggregate delete",
-         "flavor delete")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -66,10 +63,9 @@ def manage(run) -> Run:
     """Run a command that prints JSON if anything; give that."""
 
     def manage(*words: str, status: int = exit_codes.OK) -> Any:
-        form = [] if " ".join(words[:2]) in PLAIN else ["-f", "json"]
-        result, out, err = run(*words, *form)
+        result, out, err = run(*words, "-f", "json")
         assert (result, err) == (status, "")
-        return json.loads(out) if out else None
+        return json.loads(out)
 
     return manage
 

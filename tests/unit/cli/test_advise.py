@@ -24,7 +24,7 @@ def advise(run, database):
 
 
 def states(rows):
-    return {row["Index"]: row["State"] for row in rows}
+    return {row["index"]: row["state"] for row in rows}
 
 
 def test_our_own_tables_have_all_indexes(advise) -> None:

@@ -37,7 +37,7 @@ def test_aggregate_delete_is_all_or_none(manage, refused, database) -> None:
 
 
 def test_flavors(manage, database) -> None:
-    before = {row["Name"] for row in manage("flavor", "list")}
+    before = {row["name"] for row in manage("flavor", "list")}
     made = manage(
         *("flavor", "create", "big", "--id", "42", "--ram", "65536", "--vcpus", "32"),
         *("--disk", "100", "--ephemeral", "10", "--swap", "512"),
@@ -58,10 +58,10 @@ def test_flavors(manage, database) -> None:
     }
     assert manage("flavor", "show", "42") == made
     assert manage("flavor", "show", "big") == made
-    after = {row["Name"] for row in manage("flavor", "list")}
+    after = {row["name"] for row in manage("flavor", "list")}
     assert after - before == {"big"}
     manage("flavor", "delete", "big")
-    assert {row["Name"] for row in manage("flavor", "list")} == before
+    assert {row["name"] for row in manage("flavor", "list")} == before
 
 
 def test_groups(manage, database) -> None:
@@ -83,4 +83,4 @@ def test_groups(manage, database) -> None:
         "hosts": ["alpha"],
     }
     (row,) = manage("group", "list")
-    assert (row["Name"], row["Policy"], row["Members"]) == ("web", "anti-affinity", 1)
+    assert (row["name"], row["policy"], row["members"]) == ("web", "anti-affinity", 1)

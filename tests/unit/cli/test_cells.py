@@ -35,10 +35,10 @@ def configure(config_file, main, api):
 @pytest.mark.usefixtures("on_nova")
 def test_hosts_and_services_of_all_cells(manage, nova):
     rows = manage("host", "list")
-    assert [(row["Host"], row["Cell"]) for row in rows] == [("a1", "a"), ("b1", "b")]
+    assert [(row["host"], row["cell"]) for row in rows] == [("a1", "a"), ("b1", "b")]
     assert manage("host", "show", "b1")["host"] == "b1"
     listed = manage("service", "list")
-    assert [row["Host"] for row in listed] == ["a1", "b1"]
+    assert [row["host"] for row in listed] == ["a1", "b1"]
     manage("service", "set", "b1", "nova-compute", "--disable")
     assert nova.change("b", services.get, "b1", "nova-compute").disabled
 
@@ -58,7 +58,7 @@ def test_a_cell_that_does_not_answer_is_named(nova, run):
     nova.map_cell("b", database_connection=AWAY)
     status, out, err = run("host", "list", "-f", "json")
     assert status == exit_codes.OK
-    assert [row["Host"] for row in json.loads(out)] == ["a1"]
+    assert [row["host"] for row in json.loads(out)] == ["a1"]
     assert nova.uuids["b"] in err
     assert "keepquiet" not in err
 
@@ -70,7 +70,7 @@ def check(run):
     def check():
         status, out, err = run("db", "check", "-f", "json")
         assert "keepquiet" not in out + err
-        return status, {row["Named By"].split(" (")[0]: row for row in json.loads(out)}
+        return status, {row["named_by"].split(" (")[0]: row for row in json.loads(out)}
 
     return check
 
@@ -80,8 +80,8 @@ def test_check_of_databases_that_are_right(check):
     status, rows = check()
     assert status == exit_codes.OK
     assert [*rows] == ["[database] connection", "[api_database] connection", "cell a", "cell b"]
-    assert {(row["Kind"], *row["Missing"]) for row in rows.values()} == {("a Nova database",)}
-    writes = [row["Writes Service"] for row in rows.values()]
+    assert {(row["kind"], *row["missing"]) for row in rows.values()} == {("a Nova database",)}
+    writes = [row["writes_service"] for row in rows.values()]
     assert (writes[0], set(writes)) == ("yes", {"yes", "not needed"})
 
 
@@ -89,7 +89,7 @@ def test_check_of_databases_that_are_right(check):
 def test_check_counts_compute_nodes_without_name_or_uuid(nova, check):
     nova.execute("a", "UPDATE compute_nodes SET uuid = NULL WHERE host = 'a1'")
     _status, rows = check()
-    assert [row["Incomplete Nodes"] for row in rows.values()] == [0, 0, 1, 0]
+    assert [row["incomplete_nodes"] for row in rows.values()] == [0, 0, 1, 0]
 
 
 @pytest.mark.usefixtures("on_nova")
@@ -97,10 +97,10 @@ def test_check_finds_what_does_not_answer(nova, config_file, check):
     nova.map_cell("b", database_connection=AWAY)
     status, rows = check()
     assert status == exit_codes.FAILURE
-    assert [row["Usable"] for row in rows.values()] == ["yes", "yes", "yes", "no"]
+    assert [row["usable"] for row in rows.values()] == ["yes", "yes", "yes", "no"]
     configure(config_file, nova.urls["cell0"], AWAY)
     status, rows = check()
-    assert (status, rows["[api_database] connection"]["Usable"]) == (exit_codes.FAILURE, "no")
+    assert (status, rows["[api_database] connection"]["usable"]) == (exit_codes.FAILURE, "no")
 
 
 @pytest.mark.usefixtures("on_nova")
@@ -113,4 +113,4 @@ def test_sync_leaves_novas_tables_alone(refused, nova):
 @pytest.mark.usefixtures("on_nova")
 def test_indexes_are_advised_where_hosts_are_read_and_not_for_cell0(manage):
     rows = manage("db", "advise")
-    assert {row["Cell"] for row in rows} == {"a", "b"}
+    assert {row["cell"] for row in rows} == {"a", "b"}

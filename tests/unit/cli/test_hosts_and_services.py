@@ -15,18 +15,18 @@ def test_host_list(manage, add_host) -> None:
     manage("service", "set", "--disable", "beta", "nova-compute")
     alpha, beta = manage("host", "list")
     assert alpha == {
-        "ID": first,
-        "Host": "alpha",
-        "Node": "alpha.example",
-        "Zone": "az-east",
-        "Status": "enabled",
-        "State": "up",
-        "vCPUs": {"used": 4, "total": 16},
-        "RAM MB": {"used": 2048, "total": 32768},
-        "Disk GB": {"used": 20, "total": 500},
-        "Instances": 2,
+        "id": first,
+        "host": "alpha",
+        "node": "alpha.example",
+        "zone": "az-east",
+        "status": "enabled",
+        "state": "up",
+        "vcpus": {"used": 4, "total": 16},
+        "ram_mb": {"used": 2048, "total": 32768},
+        "disk_gb": {"used": 20, "total": 500},
+        "instances": 2,
     }
-    assert (beta["Zone"], beta["Status"], beta["State"]) == ("nova", "disabled", "down")
+    assert (beta["zone"], beta["status"], beta["state"]) == ("nova", "disabled", "down")
 
 
 def test_host_show(manage, database, add_host) -> None:
@@ -72,7 +72,7 @@ def test_host_without_a_service_is_disabled_and_down(manage, database, add_host)
     with database.write() as connection:
         rows.soft_delete(connection, services.services, services.services.c.host == "alpha")
     (alpha,) = manage("host", "list")
-    assert (alpha["Status"], alpha["State"]) == ("disabled", "down")
+    assert (alpha["status"], alpha["state"]) == ("disabled", "down")
     assert manage("host", "show", "alpha")["state"] == "down"
 
 
@@ -81,7 +81,7 @@ def test_service_list(manage, database, add_host) -> None:
     with database.write() as connection:
         services.get_or_create(connection, "ctl", "nova-scheduler", "scheduler", 16)
     compute, sched = manage("service", "list")
-    names = ("Binary", "Host", "Zone")
+    names = ("binary", "host", "zone")
     assert [compute[name] for name in names] == ["nova-compute", "alpha", "nova"]
     assert [sched[name] for name in names] == ["nova-scheduler", "ctl", "internal"]
     (only,) = manage("service", "list", "--host", "ctl")
@@ -94,8 +94,8 @@ def test_zones_of_a_service_in_two_of_them(manage, add_host) -> None:
     for name, zone in (("one", "az1"), ("two", "az2"), ("again", "az1")):
         manage("aggregate", "create", name, "--zone", zone)
         manage("aggregate", "add-host", name, "alpha")
-    assert manage("service", "list")[0]["Zone"] == "az1,az2"
-    assert manage("host", "list")[0]["Zone"] == "az1"
+    assert manage("service", "list")[0]["zone"] == "az1,az2"
+    assert manage("host", "list")[0]["zone"] == "az1"
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,10 @@ def test_service_set_and_back(manage, add_host, words, status, state, reason) ->
     add_host("alpha")
     manage("service", "set", *words, "alpha", "nova-compute")
     (row,) = manage("service", "list")
-    assert (row["Status"], row["State"], row["Disabled Reason"]) == (status, state, reason)
+    assert (row["status"], row["state"], row["disabled_reason"]) == (status, state, reason)
     manage("service", "set", "--enable", "--up", "alpha", "nova-compute")
     (row,) = manage("service", "list")
-    assert (row["Status"], row["State"], row["Disabled Reason"]) == ("enabled", "up", None)
+    assert (row["status"], row["state"], row["disabled_reason"]) == ("enabled", "up", None)
 
 
 @pytest.mark.parametrize(

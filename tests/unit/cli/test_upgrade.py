@@ -33,13 +33,13 @@ def check(config_file, run) -> Check:
             file.write("\n".join(["[DEFAULT]", f"transport_url = {bus}", *lines, ""]))
         result, out, _err = run("upgrade", "check", "-f", "json")
         assert result == status
-        return {row["Check"]: row for row in json.loads(out)}
+        return {row["check"]: row for row in json.loads(out)}
 
     return check
 
 
 def results(rows: dict[str, Any]) -> dict[str, str]:
-    return {name: row["Result"] for name, row in rows.items()}
+    return {name: row["result"] for name, row in rows.items()}
 
 
 def test_all_is_well_but_for_the_bus_of_these_tests(check, database, add_host) -> None:
@@ -51,8 +51,8 @@ def test_all_is_well_but_for_the_bus_of_these_tests(check, database, add_host) -
 
 def test_tables_that_are_not_there(check) -> None:
     rows = check(status=2)
-    assert rows["Databases"]["Result"] == "Failure"
-    assert "db sync" in rows["Databases"]["Details"]
+    assert rows["Databases"]["result"] == "Failure"
+    assert "db sync" in rows["Databases"]["details"]
     assert rows.keys() == WELL.keys() - {"Schedulers", "Compute hosts"}
 
 
@@ -71,15 +71,15 @@ NOWHERE = ["[claims]", "connection = sqlite:////nowhere/x", "[scheduler]", "clai
 )
 def test_what_is_configured(check, database, lines, name, status, words) -> None:
     row = check(*lines, status=status)[name]
-    assert row["Result"] == ("Warning", "Failure")[status - 1]
-    assert words in row["Details"]
+    assert row["result"] == ("Warning", "Failure")[status - 1]
+    assert words in row["details"]
 
 
 def test_a_broker_that_is_not_there(check, database) -> None:
     row = check(status=2, bus="rabbit://u:my-secret@127.0.0.1:1/")["Message broker"]
-    assert row["Result"] == "Failure"
-    assert "unreachable" in row["Details"]
-    assert "my-secret" not in row["Details"]
+    assert row["result"] == "Failure"
+    assert "unreachable" in row["details"]
+    assert "my-secret" not in row["details"]
 
 
 def test_a_scheduler_that_is_silent(check, database) -> None:
@@ -87,7 +87,7 @@ def test_a_scheduler_that_is_silent(check, database) -> None:
         services.get_or_create(connection, "c1", "nova-scheduler", "scheduler", 1)
         connection.execute(sa.update(tables.services).values(created_at=LONG_AGO))
     row = check()["Schedulers"]
-    assert (row["Result"], row["Details"]) == ("Warning", "no scheduler sends heartbeats: c1")
+    assert (row["result"], row["details"]) == ("Warning", "no scheduler sends heartbeats: c1")
 
 
 def test_compute_nodes_that_cannot_be_chosen(check, database, add_host) -> None:
@@ -98,6 +98,6 @@ def test_compute_nodes_that_cannot_be_chosen(check, database, add_host) -> None:
         connection.execute(sa.delete(known).where(known.c.host == "h1"))
         lost = sa.update(nodes).where(nodes.c.host == "h2").values(free_disk_gb=None)
         connection.execute(lost)
-    details = check()["Compute hosts"]["Details"]
+    details = check()["Compute hosts"]["details"]
     assert "without a service, and so never chosen: h1" in details
     assert "usage not reported yet: h2" in details

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from scheduler import errors
 from scheduler.cli import what_if
-from scheduler.cli.command import Program
+from scheduler.cli.program import Program
 from scheduler.cli.what_if import WhatIf, profiles_of, show
 from scheduler.db import flavors
 from scheduler.db.database import Database
@@ -40,7 +40,7 @@ REFUSED = {
 
 
 def request_of(database: Database, *words: str) -> Any:
-    program = Program(a_conf(), None)  # type: ignore[arg-type]
+    program = Program(a_conf())
     parsed = WhatIf(program, None).get_parser("what-if").parse_args(list(words))
     assert what_if.is_given(parsed)
     return what_if.request_of(parsed, a_conf(), database)

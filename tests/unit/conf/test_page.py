@@ -130,10 +130,10 @@ def test_old_spelling_of_a_library(tmp_path, old, text, today, value) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[cells]\nenable = true\n", "[cells] enable has no effect"),
+        ("[cells]\nenable = true\n", "[cells] enable: it has no effect"),
         (
             "[scheduler]\nstanding_results_bytes = 5\n",
-            "[scheduler] standing_results_bytes has no effect",
+            "[scheduler] standing_results_bytes: it has no effect",
         ),
         ("[cells]\nenable = false\n", None),
         ("[DEFAULT]\nscheduler_manager = nova.scheduler.manager.SchedulerManager\n", None),

@@ -263,6 +263,6 @@ def test_quiet_programs_warn_only_when_debugging(tmp_path, home, capsys, more, w
 def test_a_bad_switch_of_the_library_is_named(tmp_path, home, capsys, name) -> None:
     file = write(tmp_path, f"[DEFAULT]\n{name} = maybe\n")
     assert end_of("--config-file", file) == exit_codes.CONFIGURATION
-    assert f"argument --{name}" in capsys.readouterr().err
-    with pytest.raises(errors.ConfigurationError, match=f"--{name}.*maybe"):
+    assert f"{file}:2: [DEFAULT] {name}: 'maybe'" in capsys.readouterr().err
+    with pytest.raises(errors.ConfigurationError, match=f"{name}.*maybe"):
         startup.read_again(startup.Source(["--config-file", file], PROG))

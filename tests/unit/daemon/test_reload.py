@@ -77,7 +77,7 @@ def reloaded(tmp_path: pathlib.Path) -> Reloaded:
         ("[scheduler]\nmax_attempts = 0\n", Outcome.REFUSED, "[scheduler] max_attempts"),
         ("[scheduler]\nmax_attempts =\n", Outcome.REFUSED, "[scheduler] max_attempts"),
         ("service_down_time =\n", Outcome.REFUSED, "[DEFAULT] service_down_time"),
-        ("debug = tru\n", Outcome.REFUSED, "--debug"),
+        ("debug = tru\n", Outcome.REFUSED, "[DEFAULT] debug"),
         ("[oslo_messaging_rabbit]\nrabbit_retry_backoff = x\n", Outcome.REFUSED, "retry_backoff"),
         ("default_log_levels = amqp=LOUD\n", Outcome.REFUSED, "[DEFAULT] default_log_levels"),
         ("log_config_append = /no/such.conf\n", Outcome.REFUSED, "/no/such.conf"),

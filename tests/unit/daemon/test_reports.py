@@ -130,7 +130,7 @@ def test_without_a_worker_and_with_secrets(tmp_path: pathlib.Path) -> None:
 
     Report.register_section("Careless", careless)
     text = reported(tmp_path)
-    for wanted in ("  connection = ***", "their_url = http://***@x/", "none in this process"):
+    for wanted in ("  connection = ***", "their_url = http://admin:***@x/", "none in this process"):
         assert wanted in text
     assert "0 in hand" in text
     assert SECRET not in text

@@ -81,7 +81,7 @@ def test_cells_by_uuid_and_id_also_by_a_template(configured, make_url):
 @pytest.mark.parametrize(
     ("api", "message"),
     [
-        (SERVER_AWAY, "Invalid configuration: [api_database] connection: mysql+pymysql://u:***@"),
+        (SERVER_AWAY, "[api_database] connection: mysql+pymysql://u:***@"),
         ("sqlite:///{tmp_path}/none.sqlite", "none.sqlite does not exist"),
         ("sqlite:///{main}", "is a Nova database without aggregate"),
     ],

@@ -52,7 +52,8 @@ def run(database):
 
     def call(*words):
         output = io.StringIO()
-        program = conductor_daemon.Servers(builders.conf(), Databases(database), stdout=output)
+        program = conductor_daemon.Servers(builders.conf(), stdout=output)
+        program.databases = Databases(database)
         status = program.run(list(words))
         return status, output.getvalue()
 
@@ -62,12 +63,17 @@ def run(database):
 def test_list_and_show(run):
     status, output = run("list", "--long", "-f", "json")
     first, second, _ = json.loads(output)
-    assert (status, first.keys()) == (exit_codes.OK, set(servers.LONG_COLUMNS))
-    assert (first["Name"], first["State"], first["Flavor"]) == ("vm-1", "ERROR", "m1.small")
-    assert (first["Attempts"], first["Fault"]) == (3, "No valid host was found.")
-    assert (first["Properties"], second["Attempts"]) == ({"role": "web"}, 0)
-    assert (second["State"], second["Host"]) == ("BUILDING (scheduling)", None)
-    assert json.loads(run("list", "-f", "json")[1])[0].keys() == set(servers.COLUMNS)
+    assert (status, first.keys()) == (
+        exit_codes.OK,
+        {each.lower() for each in servers.LONG_COLUMNS},
+    )
+    assert (first["name"], first["state"], first["flavor"]) == ("vm-1", "ERROR", "m1.small")
+    assert (first["attempts"], first["fault"]) == (3, "No valid host was found.")
+    assert (first["properties"], second["attempts"]) == ({"role": "web"}, 0)
+    assert (second["state"], second["host"]) == ("BUILDING (scheduling)", None)
+    assert json.loads(run("list", "-f", "json")[1])[0].keys() == {
+        each.lower() for each in servers.COLUMNS
+    }
 
     shown = json.loads(run("show", "vm-1", "-f", "json")[1])
     assert (shown["fault_code"], shown["fault_host"]) == (500, "ctl")
@@ -92,7 +98,7 @@ def test_a_server_that_is_only_asked_for_is_a_server(run, database):
     [
         (["show", "nobody"], "Instance nobody could not be found."),
         (["delete", "vm-1", "nobody"], "Instance nobody could not be found."),
-        (["show", "vm-2"], "Invalid request: vm-2: 2 servers have that name, give the uuid of one"),
+        (["show", "vm-2"], "vm-2: 2 servers have that name, give the uuid of one"),
     ],
 )
 def test_a_name_that_means_no_server_is_one_clear_line(run, words, reason, capsys):
