@@ -23,6 +23,7 @@ from scheduler.claims.placement.client import PlacementClient, Requester, Unavai
 from scheduler.db import claims as claim_rows
 from scheduler.db import compute_nodes, instances
 from scheduler.db import rows as db_rows
+from scheduler.db.claims import Move
 from scheduler.db.database import Database
 from scheduler.hosts import rows
 from scheduler.hosts.host_state import Consumption, Fitting, consume
@@ -192,13 +193,13 @@ class AlternateClaims(Claims):
 
     def _write(self, values: dict[str, Any], host: Any, own: Any) -> bool:
         """Claim as *values* say, in place of the claim *own*; False if others were faster."""
-        now, generation = db_rows.utcnow(), host.generation + 1
-        steps = {host.id: (host.generation, generation)}
-        times = {"created_at": now, "expires_at": now + self._expiry, "generation": generation}
-        several, replaced = [{**values, **times}], [own] if own else []
+        now, move = db_rows.utcnow(), Move(host.id, host.generation, claim_rows.new_generation())
+        made = {"generation": move.generation, "previous": move.expected}
+        times = {"created_at": now, "expires_at": now + self._expiry}
+        several, replaced = [{**values, **made, **times}], [own] if own else []
         try:
             self._database.write_retrying(
-                lambda conn: claim_rows.claim(conn, steps, several, replaced)
+                lambda conn: claim_rows.claim(conn, [move], several, replaced)
             )
         except (claim_rows.Moved, db_exception.DBDuplicateEntry):
             LOG.debug("Others have just claimed for %s or on its host", values["consumer_uuid"])

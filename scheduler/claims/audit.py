@@ -117,7 +117,7 @@ def _not_fitting(
         return
     table = HostTable()
     row = table.put(rows.key(node), rows.values(node, ratios, None))
-    for claim in sorted(wanting, key=lambda each: each.generation):
+    for claim in sorted(wanting, key=lambda each: each.id):
         has_cells = bool(table.value(row, TOPOLOGY)) and claim.numa_topology is not None
         taken = consume(table, row, amounts.of_row(claim, fitting))
         if taken is None:

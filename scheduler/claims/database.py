@@ -5,7 +5,8 @@ counted by ``shared_reservations``, which ``reader`` feeds (docs/decisions/0007)
 """
 
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from oslo_db import exception as db_exception
@@ -45,8 +46,14 @@ class DatabaseClaims(Claims):
 
     needs_regular_reads = needs_database = True
 
-    def __init__(self, reservations: SharedReservations, lock: Any) -> None:
+    def __init__(
+        self,
+        reservations: SharedReservations,
+        lock: Any,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
         self.reservations = reservations
+        self.pause = pause
         self.database = reservations.database
         self.lock = lock
         self.writer = ClaimWriter(reservations, lock)
@@ -63,11 +70,9 @@ class DatabaseClaims(Claims):
             self.reservations.count_new(read)
 
     def prepare(self) -> None:
-        """Begin to count the claims on every host."""
-        with self.lock:
-            keys = list(self.reservations.table.rows)
+        """Make a row for every host, for the next read."""
         with _answering():
-            self.writer.begin(keys)
+            self.reservations.begin()
 
     @contextlib.contextmanager
     def open(self, request: Request) -> Iterator[Claiming]:
@@ -115,8 +120,13 @@ class _Claiming(Claiming):
         claims = self._claims
         if not self._request.takes_hosts:
             with claims.lock:
-                claims.reservations.give_back(decided.reservations)
+                claims.reservations.release_all(decided.reservations)
             return Booked(decided.selections, outcome=None)
+        if (hold_seconds := claims.reservations.hold_seconds) > 0:
+            with claims.lock:
+                claims.reservations.release_all(decided.reservations)
+            claims.pause(hold_seconds)
+            return LOST
         # Without an id of its own no request is ever the same as another one.
         result = claims.writer.write(self._id or uuidutils.generate_uuid(), decided)
         if isinstance(result, Lost):

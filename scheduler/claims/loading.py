@@ -58,6 +58,7 @@ def reservations_from_conf(
         reader=ClaimReader(claims_database(conf, database)),
         fitting=Fitting.from_conf(conf),
         expiry_seconds=float(conf.claims.expiry_seconds),
+        grace_seconds=float(conf.claims.grace_seconds),
         clock=clock,
     )
 

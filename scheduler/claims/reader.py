@@ -13,7 +13,6 @@ from scheduler.db.database import Database
 from scheduler.db.sessions import ReadSession
 from scheduler.hosts.columns import NEVER
 from scheduler.hosts.refresh import is_due
-from scheduler.hosts.table import Key
 
 #: Age of closed claims to purge: for requests that arrive twice, and for workers that read late.
 KEPT = datetime.timedelta(seconds=300)
@@ -31,7 +30,7 @@ NEVER_CLOSED: Final = datetime.datetime(9999, 1, 1)
 
 
 class KnownIds:
-    """Ids of the claims that were read: all up to ``newest`` but those that were ``skipped``.
+    """Ids of the claims that were read: all up to that of ``newest`` but those ``skipped``.
 
     An id is drawn when a claim is written, and is visible when its transaction is committed: one
     that was skipped may come later, or never where the transaction was rolled back.  A read of
@@ -39,92 +38,109 @@ class KnownIds:
     """
 
     def __init__(self) -> None:
-        self.newest = 0
+        #: Id and generation: as long as both are in the table, its history is the one known.
+        self.newest = (0, 0)
         self.skipped: set[int] = set()
 
-    def add(self, ids: Set[int]) -> None:
-        """Claims with these *ids* were read."""
-        last = max(ids, default=0)
-        if last > self.newest:
-            self.skipped.update(range(max(self.newest + 1, last - SKIPPED_AT_MOST), last))
+    def add(self, several: Collection[tuple[int, int]]) -> None:
+        """Claims with these ids and generations were read."""
+        last, before = max(several, default=(0, 0)), self.newest[0]
+        if last[0] > before:
+            self.skipped.update(range(max(before + 1, last[0] - SKIPPED_AT_MOST), last[0]))
             self.newest = last
-        self.skipped -= ids
+        self.skipped.difference_update(number for number, _generation in several)
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimRead:
     """The result of one read; *at* is when it began, in seconds since the epoch.
 
-    *rows* are the claims that were not known.  A read of all has the *open_ids* of all that are
-    open, and the *newest* id of any.  A read of the news has None there, but the *closed_ids* of
-    those that were closed of late, and closed ones among its rows.  *hosts* are the rows of all
-    hosts, in the first read; *held* the generations that were held when the read began.
+    *rows* are claims that were not known, in the order of their ids; *closed_ids* those of claims
+    that are closed.  A read of all has rows of open claims only, the *newest* claim of any, and
+    the rows of *hosts* whose generation was not known, read before the claims.  After a read of
+    another history (*is_other*) nothing holds that was read before.
     """
 
     number: int
     at: float
     rows: Sequence[Any] = ()
-    open_ids: Set[int] | None = None
     closed_ids: Set[int] = frozenset()
-    newest: int = 0
-    hosts: Sequence[Any] = ()
-    held: Mapping[Key, int] = field(default_factory=dict)
+    newest: tuple[int, int] | None = None
+    hosts: Mapping[claim_rows.Key, Any] = field(default_factory=dict)
+    is_other: bool = False
 
 
 class ClaimReader:
     """Reads of, and closing in, the claims of *database*, with the times at which they are due.
 
     Times are in seconds since the epoch.  What was read is read again until it was :meth:`taken`.
+    *lock* is for this reader alone: requests read the news while the state is read.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, lock: Any = None) -> None:
         self.database = database
         #: Number of reads that have begun.
         self.reads = 0
         self.ids = KnownIds()
+        self.read_at = NEVER
         self._session = ReadSession(database)
-        #: Held during a read: requests read the news while the state is read.
-        self._reading = threading.Lock()
-        self._needs_all = self._needs_hosts = True
-        self._all_read_at = self._read_at = NEVER
-        self._closed_at = self._purged_at = NEVER
+        self._reading = lock or threading.Lock()
+        self._needs_all = True
+        self._all_read_at = self._closed_at = self._purged_at = NEVER
 
     def want_all(self) -> None:
-        """Make the next read one of all claims: some claim was skipped."""
+        """Make the next read one of all claims."""
         self._needs_all = True
 
-    def read(
-        self, now: float, known: Callable[[], Collection[int]], held: Mapping[Key, int]
-    ) -> ClaimRead:
-        """Read what has changed; now and then, and where generations are *held*, all claims.
+    def start_over(self) -> None:
+        """Know nothing of what was read before."""
+        self.ids = KnownIds()
+        self.want_all()
 
-        Claims whose ids are *known* are not read again.
+    def read(
+        self,
+        now: float,
+        known: Callable[[], Collection[int]],
+        uncounted: Callable[[], Collection[claim_rows.Key]],
+    ) -> ClaimRead:
+        """Read what has changed; now and then all claims, after the generations of *uncounted*.
+
+        Claims whose ids are *known*, which were open, are not read again.
         """
-        if not (held or self._needs_all or is_due(self._all_read_at, ALL_READ_SECONDS, now)):
-            return self.read_new(now, utc(min(now, self._read_at) - LATE_SECONDS))
+        if not (self._needs_all or is_due(self._all_read_at, ALL_READ_SECONDS, now)):
+            return self.read_new(now, utc(min(now, self.read_at) - LATE_SECONDS))
+        self._needs_all = False
         self.reads += 1
-        begun, read_before = ClaimRead(self.reads, now, held=dict(held)), known()
+        begun, before, last = ClaimRead(self.reads, now), set(known()), self.ids.newest
+        hosts = claim_rows.begin(self.database, uncounted())
 
         def ask(connection: Connection) -> ClaimRead:
-            # The generations of all hosts, once, before the claims that made them.
-            hosts = claim_rows.hosts(connection) if self._needs_hosts else ()
-            newest = claim_rows.newest_id(connection)
-            ids = claim_rows.open_ids(connection)
-            rows = claim_rows.by_ids(connection, ids.difference(read_before))
-            return replace(begun, rows=rows, open_ids=ids, newest=newest, hosts=hosts)
+            newest = claim_rows.newest(connection)
+            generation, ids = claim_rows.open_ids(connection, last[0])
+            gone = before - ids
+            is_lost = gone and gone - claim_rows.present(connection, gone)
+            return replace(
+                begun,
+                rows=claim_rows.by_ids(connection, ids - before),
+                closed_ids=gone,
+                newest=newest,
+                hosts=hosts,
+                is_other=bool(is_lost) or _is_other(last, generation),
+            )
 
         return self._run(ask)
 
     def read_new(self, now: float, closed_since: datetime.datetime = NEVER_CLOSED) -> ClaimRead:
         """Read the claims that came, and the ids of those closed since."""
         self.reads += 1
-        number, known = self.reads, self.ids
+        number, last, missed = self.reads, self.ids.newest, tuple(self.ids.skipped)
 
         def ask(connection: Connection) -> ClaimRead:
-            ids, closed = claim_rows.changed_ids(
-                connection, known.newest, tuple(known.skipped), closed_since
+            generation, ids, closed_ids = claim_rows.changed_ids(
+                connection, last[0], missed, closed_since
             )
-            return ClaimRead(number, now, claim_rows.by_ids(connection, ids), closed_ids=closed)
+            rows, is_other = claim_rows.by_ids(connection, ids), _is_other(last, generation)
+            return ClaimRead(number, now, rows, closed_ids, is_other=is_other)
 
         return self._run(ask)
 
@@ -134,12 +150,12 @@ class ClaimReader:
 
     def taken(self, read: ClaimRead) -> None:
         """Take what *read* has found for known, and so the reports of that time."""
-        self._read_at = read.at
-        if read.open_ids is not None:
-            self._all_read_at, self._needs_all = read.at, False
-            self.ids.add(read.open_ids | {read.newest})
+        self.read_at = read.at
+        self.ids.add([(row.id, row.generation) for row in read.rows])
+        if read.newest is not None:
+            self._all_read_at = read.at
+            self.ids.add([read.newest])
             self.ids.skipped.clear()
-            self._needs_hosts = False
 
     def close(self, ids: Collection[int], now: float) -> bool:
         """Close claims that are over, if it is time for that; whether it is."""
@@ -150,10 +166,18 @@ class ClaimReader:
         return True
 
     def purge(self, now: float) -> None:
-        """Delete claims that were closed long ago, if it is time for that."""
+        """Delete claims that were closed long ago, if it is time for that, but the newest."""
         if is_due(self._purged_at, PURGE_SECONDS, now):
-            self.database.write_retrying(lambda conn: claim_rows.purge(conn, utc(now) - KEPT))
+            newest = self.ids.newest[0]
+            self.database.write_retrying(
+                lambda conn: claim_rows.purge(conn, utc(now) - KEPT, newest)
+            )
             self._purged_at = now
+
+
+def _is_other(last: tuple[int, int], generation: int | None) -> bool:
+    """True if *generation* is not that of the *last* claim known, None if there is no such row."""
+    return generation != (last[1] if last[0] else None)
 
 
 def utc(seconds: float) -> datetime.datetime:

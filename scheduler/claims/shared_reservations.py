@@ -5,21 +5,27 @@ while no foreign claim is counted on its hosts that was not counted before it
 (docs/decisions/0007).
 """
 
+import itertools
 import secrets
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from scheduler.claims import amounts
-from scheduler.claims.reader import ClaimRead, ClaimReader
+from oslo_log import log as logging
+
+from scheduler.claims import amounts, recovery
+from scheduler.claims.reader import KEPT, ClaimRead, ClaimReader
 from scheduler.db import claims as claim_rows
+from scheduler.db.claims import Move
 from scheduler.hosts import instances
+from scheduler.hosts.columns import seconds
 from scheduler.hosts.host_state import Fitting
 from scheduler.hosts.instances import TrackedInstance
-from scheduler.hosts.reservations import Reservation, Reservations, drop
+from scheduler.hosts.reservations import Reservation, Reservations
 from scheduler.hosts.table import HostTable, Key
+
+LOG = logging.getLogger(__name__)
 
 #: Prefix of the names that stand for instances which a request did not name.
 UNNAMED = "unnamed-"
@@ -28,21 +34,32 @@ UNNAMED = "unnamed-"
 CLOSE_OWN_AFTER_SECONDS = 2.0
 CLOSE_FOREIGN_AFTER_SECONDS = 15.0
 NEVER_CLOSED = float("inf")
+#: While answers of this worker show nowhere else, it looks so often whether their claims are there.
+LOOK_SECONDS = 0.5
+
+
+class Counted(NamedTuple):
+    """The claims of a host that are counted: all up to *generation* of its row *id*.
+
+    *state* is another number, of this worker's own, whenever a foreign claim is counted.
+    """
+
+    id: int
+    generation: int
+    state: int
 
 
 @dataclass(slots=True, eq=False)
 class Claim:
-    """One claim as this worker knows it: its reservation, and its row once that was read.
+    """One claim as this worker knows it: its reservation, and its row once it has one.
 
-    *foreign* counts the foreign claims on its host when the reservation was made; *since* is the
-    number of the first read that must find the claim, None while it is not written.
+    *state* is that of its host when the reservation was made; *since* is the number of the first
+    read that must find the claim, None while it is not written.
     """
 
     reservation: Reservation
     consumer: str
-    foreign: int = 0
-    #: Host, node, generation and request id of the claim that was, or is being, written for it.
-    written: tuple[str, str, int, str] | None = None
+    state: int | None = None
     row: Any = None
     since: int | None = None
 
@@ -55,7 +72,8 @@ def db_key(key: Key) -> claim_rows.Key:
 class SharedReservations(Reservations):
     """Reservations of this worker and claims of all others, on one table.
 
-    *expiry_seconds* is how long a claim counts whose instance shows up nowhere.
+    *expiry_seconds* is how long a claim counts whose instance shows up nowhere, *grace_seconds* how
+    long all wait when the database has gone back; *generation* makes a new one.
     """
 
     def __init__(
@@ -64,40 +82,49 @@ class SharedReservations(Reservations):
         reader: ClaimReader,
         fitting: Fitting,
         expiry_seconds: float,
+        grace_seconds: float,
         clock: Callable[[], float] = time.time,
+        generation: Callable[[], int] = claim_rows.new_generation,
     ) -> None:
         super().__init__(table, expiry_seconds)
         self.clock = clock
         self.database = reader.database
-        self._judged = 0
-        self._reader = reader
-        #: Generation of each host up to which every claim is counted, and how many are our own.
-        self.known: Counter[Key] = Counter()
-        self.host_ids: dict[Key, int] = {}
-        #: Generations met when a claim was lost, which are known after the next full read.
-        self.held: dict[Key, int] = {}
+        self.grace_seconds = grace_seconds
+        self.new_generation = generation
+        #: Number of times that the history of the claims was another one than the one known.
+        self.histories_lost = 0
+        #: Until then nobody claims.
+        self.held_until = float("-inf")
         #: Claims that are over as this worker sees it: when they are to be closed for everybody.
         self.over: dict[int, float] = {}
-        self._own: Counter[Key] = Counter()
+        #: Generations that this worker is about to write.
+        self.in_flight: set[int] = set()
+        #: By host what is counted there; the next read of all claims learns about the others.
+        self.counted: dict[Key, Counted] = {}
+        self._states = itertools.count(1)
+        #: Values of the claims behind answers of this worker that no instance shows yet.
+        self._answered: dict[str, Mapping[str, Any]] = {}
+        self._writes_again = False
+        #: Numbers of the last read that is judged by, and of the last one of another history.
+        self._judged = self._stale = 0
+        self._reader = reader
         self._fitting = fitting
         self._claims: dict[Reservation, Claim] = {}
         self._of_id: dict[int, Claim] = {}
-        self._of_consumer: dict[str, Claim] = {}
         self._read: ClaimRead | None = None
-        self._unread: dict[str, list[Claim]] = {}
 
     # --- decisions -----------------------------------------------------------------------
-
-    def foreign(self, key: Key) -> int:
-        """Number of foreign claims on the host that this worker has counted."""
-        return self.known[key] - self._own[key]
 
     def _reserved(self, reservation: Reservation, name: str | None) -> None:
         """See the base class: a claim is to be made of it."""
         consumer = name or f"{UNNAMED}{secrets.token_hex(8)}"
-        claim = Claim(reservation, consumer, self.foreign(reservation.key))
-        self._claims[reservation] = claim
-        self._unread.setdefault(consumer, []).append(claim)
+        self._claims[reservation] = Claim(reservation, consumer, self._state(reservation.key))
+
+    def _state(self, key: Key) -> int | None:
+        counted = self.counted.get(key)
+        if counted is None:
+            self._reader.want_all()
+        return counted and counted.state
 
     def confirm(self, reservations: Iterable[Reservation]) -> None:
         """Nothing yet: a decision stands when it is written."""
@@ -105,6 +132,19 @@ class SharedReservations(Reservations):
     def claim(self, reservation: Reservation) -> Claim:
         """The claim of *reservation*, written or not."""
         return self._claims[reservation]
+
+    def is_valid(self, reservation: Reservation) -> bool:
+        """True when the decision knew all that is known to be claimed on the host."""
+        state = self._claims[reservation].state
+        return state is not None and state == self._state(reservation.key)
+
+    def moves(self, keys: Iterable[Key]) -> dict[Key, Move]:
+        """Moves of these hosts, all counted, to new generations."""
+        found = {key: self.counted[key] for key in keys}
+        return {
+            key: Move(each.id, each.generation, self.new_generation())
+            for key, each in found.items()
+        }
 
     def in_doubt(self) -> list[Reservation]:
         """Reservations that perhaps took nothing when the state was read.
@@ -121,99 +161,118 @@ class SharedReservations(Reservations):
             and each.instance.host == each.key[0]
         ]
 
-    def forget_removed_hosts(self) -> None:
-        """See the base class; hosts with a reservation are kept."""
-        for key in self._own.keys() - self.table.rows.keys() - self._of_key.keys():
-            del self._own[key]
-
     def claim_of(self, consumer: str) -> Any:
         """The row of the open claim of *consumer*, None where none is known."""
-        claim = self._of_consumer.get(consumer)
-        return None if claim is None else claim.row
-
-    def is_valid(self, reservation: Reservation) -> bool:
-        """True when the decision knew all that is known to be claimed on the host."""
-        return self._claims[reservation].foreign == self.foreign(reservation.key)
+        rows = (self._claims[each].row for each in self.of((consumer,)))
+        return next((row for row in rows if row is not None), None)
 
     def release(self, reservation: Reservation) -> None:
         """See the base class."""
         super().release(reservation)
         claim = self._claims.pop(reservation)
-        if claim.row is None:
-            drop(self._unread, claim.consumer, claim)
-        else:
+        if claim.row is not None:
             self._of_id.pop(claim.row.id, None)
-            if self._of_consumer.get(claim.consumer) is claim:
-                del self._of_consumer[claim.consumer]
 
     def written(
         self,
         reservations: Sequence[Reservation],
-        generations: dict[Key, int],
-        rows: Sequence[Any] = (),
+        moves: Mapping[Key, Move],
+        of_consumer: Mapping[str, Any],
+        values: Iterable[Mapping[str, Any]],
     ) -> None:
-        """*reservations* are in the database, *generations* are what they made of their hosts'.
-
-        *rows* are those of their claims, if the engine returned them; else the next read does.
-        """
+        """*reservations* are claims by now, written as *values* with *moves*: rows by consumer."""
         for reservation in reservations:
             claim = self._claims[reservation]
-            replaced = self._of_consumer.get(claim.consumer)
-            if replaced is not None and replaced is not claim:
-                self.over[replaced.row.id] = NEVER_CLOSED
-                self.release(replaced.reservation)
+            for earlier in self.of((reservation.uuid,)):
+                if (replaced := self._claims[earlier]).row is not None:
+                    self.over[replaced.row.id] = NEVER_CLOSED
+                    self.release(earlier)
             self._show(reservation)
             claim.since = self._reader.reads + 1
-            self._touched[reservation] = None
-            if claim.row is None:
-                self._own[reservation.key] += 1
-        for key, generation in generations.items():
-            self._know(key, generation)
-        for row in rows:
-            self.count(row)
+            self._attach(claim, of_consumer[claim.consumer])
+        self._answered.update((each["consumer_uuid"], each) for each in values)
+        for key, move in moves.items():
+            counted = self.counted.get(key)
+            if counted is not None and counted.generation == move.expected:
+                self.counted[key] = counted._replace(generation=move.generation)
 
-    def _know(self, key: Key, generation: int) -> None:
-        self.known[key] = max(self.known[key], generation)
-
-    def give_back(self, reservations: Sequence[Reservation]) -> None:
-        """*reservations* are not claimed; claims found in their place count."""
-        for reservation in reversed(reservations):
-            row = self._claims[reservation].row
-            self.release(reservation)
-            if row is not None:
-                self._own[reservation.key] -= 1
-                self.count(row)
+    def forget(self, keys: Iterable[Key]) -> None:
+        """Know no generation of these hosts: the next read of all claims learns it anew."""
+        for key in keys:
+            self.counted.pop(key, None)
+        self._reader.want_all()
 
     # --- claims of all -------------------------------------------------------------------
 
     def read_claims(self) -> None:
         """Read the claims; what was found is taken over by the next call of ``settle``."""
         now = self.clock()
+        if self._writes_again:
+            values = list(self._answered.values())
+            hold = self.grace_seconds
+            recovery.write_again(self.database, values, now, hold, self.new_generation)
+            self._writes_again = False
         due = [number for number, due_at in self.over.items() if due_at <= now]
         if self._reader.close(due, now):
             self.over.update(dict.fromkeys(self.over.keys() & due, NEVER_CLOSED))
         self._reader.purge(now)
         self._read = self._reader.read(
-            now, lambda: self._of_id.keys() | self.over.keys(), self.held
+            now, lambda: self._of_id.keys() | self.over.keys(), self._uncounted
         )
+
+    def begin(self) -> None:
+        """Make a row for every host that has none; its claims count with the next read."""
+        claim_rows.begin(self.database, self._uncounted(), self.new_generation)
+        self._reader.want_all()
+
+    @property
+    def hold_seconds(self) -> float:
+        """Time in which nobody claims; not above 0 if there is none."""
+        return self.held_until - self.clock()
+
+    def needs_read(self) -> bool:
+        """True when claims may be lost, and nobody has looked for a while."""
+        is_idle = not 0 <= self.clock() - self._reader.read_at < LOOK_SECONDS
+        return self._writes_again or bool(self._answered) and is_idle
+
+    def _uncounted(self) -> list[claim_rows.Key]:
+        return [db_key(key) for key in list(self.table.rows) if key not in self.counted]
 
     def read_new(self) -> ClaimRead:
         """Read the claims without a following read of reports; for ``count_new``."""
         return self._reader.read_new(self.clock())
 
-    def count(self, row: Any, read: ClaimRead | None = None) -> None:
-        """Count the claim of *row*, unless it is counted; it was found by *read*, or since."""
-        if row.id in self._of_id or row.id in self.over:
+    def count_new(self, read: ClaimRead, *, reports_follow: bool = False) -> None:
+        """Count the claims of *read*, and know the generations that follow the known ones.
+
+        Closed ones are in the reports, if these were read after the claims: *reports_follow*.
+        No claim ends here: the reports may be older than *read*.
+        """
+        if read.is_other and read.number > self._stale:
+            self._start_over(read)
+        if read.number <= self._stale:
             return
-        for claim in self._unread.get(row.consumer_uuid, ()):
-            if claim.written == (row.host, row.node, row.generation, row.request_id):
-                # A reservation of ours turned out to be in the database.
-                drop(self._unread, claim.consumer, claim)
-                self._attach(claim, row)
-                if claim.since is None:
-                    self._own[claim.reservation.key] += 1
-                return
-        key = self._key_of(row)
+        for row in read.rows:
+            if row.id in self._of_id or row.id in self.over:
+                continue
+            if row.host == claim_rows.NO_HOST:
+                self._hold(row)
+                continue
+            is_own, key = row.generation in self.in_flight, self._key_of(row)
+            if not is_own and (row.closed_at is None or not reports_follow):
+                # A read that is under way may have been too early for it.
+                self._count(row, key, read.number if reports_follow else self._reader.reads + 1)
+            if db_key(key) not in read.hosts:
+                self._follow(row, key, is_own=is_own)
+
+    def _hold(self, row: Any) -> None:
+        """Claim nothing for a while after a mark; a refusal, which is closed, holds nobody."""
+        if row.closed_at is None and row.request_id == recovery.MARK:
+            latest = self.clock() + 2 * self.grace_seconds
+            self.over[row.id] = min(seconds(row.expires_at), latest)
+            self.held_until = max(self.held_until, self.over[row.id])
+
+    def _count(self, row: Any, key: Key, since: int) -> None:
         is_named = not row.consumer_uuid.startswith(UNNAMED)
         reservation = Reservation(
             key,
@@ -223,78 +282,74 @@ class SharedReservations(Reservations):
             TrackedInstance(row.consumer_uuid, *key, instance_type_id=row.flavor_id),
         )
         self.add(reservation)
-        # A read that is under way may have been too early for it.
-        since = self._reader.reads + 1 if read is None else read.number
         claim = self._claims[reservation] = Claim(reservation, row.consumer_uuid, since=since)
         self._attach(claim, row)
+
+    def _follow(self, row: Any, key: Key, *, is_own: bool) -> None:
+        """Know the generation that the claim of *row* has made, if it made it of the known one."""
+        counted = self.counted.get(key)
+        if counted is None or counted.generation == row.generation:
+            return
+        if row.previous != counted.generation:
+            self.forget([key])  # a claim between them was never seen
+            return
+        state = counted.state if is_own else next(self._states)
+        self.counted[key] = Counted(counted.id, row.generation, state)
 
     def _attach(self, claim: Claim, row: Any) -> None:
         claim.row = row
         self._touched[claim.reservation] = None
-        self._reader.ids.add({row.id})
+        self._reader.ids.add([(row.id, row.generation)])
         self._of_id[row.id] = claim
-        self._of_consumer[claim.consumer] = claim
 
     def _key_of(self, row: Any) -> Key:
         if not row.node and (row.host, "") not in self.table.rows:
             return row.host, None
         return row.host, row.node
 
-    def count_new(self, read: ClaimRead, *, reports_follow: bool = False) -> None:
-        """Count the open claims of *read*, and know the generations that follow the known ones.
-
-        Closed ones are in the reports, if these were read after the claims: *reports_follow*.
-        No claim ends here: the reports may be older than *read*.
-        """
-        self._reader.ids.add({row.id for row in read.rows})
-        rows = [row for row in read.rows if row.host != claim_rows.NO_HOST]
-        for row in sorted(rows, key=lambda each: each.generation):
-            if row.closed_at is None:
-                self.count(row, read if reports_follow else None)
-            key = self._key_of(row)
-            known = self.known[key]
-            if row.generation == known + 1 and (reports_follow or row.closed_at is None):
-                self.known[key] = row.generation
-            elif row.generation > known:
-                self._reader.want_all()
-
     def _take_over(self, read: ClaimRead) -> None:
         """Count what *read* found; the reports of all hosts were read after it."""
+        self.count_new(read, reports_follow=True)
+        if read.number <= self._stale:
+            return
         self._reader.taken(read)
-        if read.open_ids is None:
-            self.count_new(read, reports_follow=True)
-            closed = read.closed_ids
-        else:
-            self._count_all(read, read.open_ids)
-            closed = (self._of_id.keys() | self.over.keys()) - read.open_ids
-        self._release_known([self._of_id[number] for number in self._of_id.keys() & closed], read)
-        for number in self.over.keys() & closed:
+        for row in read.hosts.values():
+            counted = Counted(row.id, row.generation, next(self._states))
+            self.counted[self._key_of(row)] = counted
+        if read.newest is not None:
+            for key in self.counted.keys() - self.table.rows.keys():
+                del self.counted[key]
+        for number in self._of_id.keys() & read.closed_ids:
+            self._end(self._of_id[number])
+        for number in self.over.keys() & read.closed_ids:
             del self.over[number]
 
-    def _count_all(self, read: ClaimRead, open_ids: Set[int]) -> None:
-        for row in read.rows:
-            self.count(row, read)
-        for number in self._of_id.keys() & open_ids:
-            claim = self._of_id[number]
-            self._know(claim.reservation.key, claim.row.generation)
-        for row in read.hosts:
-            key = self._key_of(row)
-            self._know(key, row.generation)
-            self.host_ids[key] = row.id
-        # Claims up to a generation that was met are among those read now.
-        for key, generation in read.held.items():
-            self._know(key, generation)
-            if self.held.get(key) == generation:
-                del self.held[key]
-        self._release_known([each for several in self._unread.values() for each in several], read)
+    def _start_over(self, read: ClaimRead) -> None:
+        """Drop all that was read, and have written again what this worker has answered.
 
-    def _release_known(self, claims: Iterable[Claim], read: ClaimRead) -> None:
-        """Release *claims*, which *read* does not show, as far as they were known before it."""
-        for claim in claims:
-            if claim.since is not None and claim.since <= read.number:
-                self.release(claim.reservation)
+        If it has not read for so long that closed claims were purged, it may be all there.
+        """
+        self._stale = self._reader.reads
+        self._writes_again = 0 <= read.at - self._reader.read_at < KEPT.total_seconds()
+        if self._writes_again:
+            LOG.warning(recovery.GONE_BACK, len(self._answered), self.grace_seconds)
+            self.histories_lost += 1
+            self.held_until = max(self.held_until, read.at + self.grace_seconds)
+        else:
+            self._answered.clear()
+        for claim in list(self._of_id.values()):
+            self.release(claim.reservation)
+        self.over.clear()
+        self.counted.clear()
+        self._reader.start_over()
 
     # --- the end of claims ---------------------------------------------------------------
+
+    def _end(self, claim: Claim) -> None:
+        answered = self._answered.get(claim.consumer)
+        if answered is not None and answered["request_id"] == claim.row.request_id:
+            del self._answered[claim.consumer]
+        self.release(claim.reservation)
 
     def settle(self, now: float, found: Sequence[Any] = ()) -> None:
         """Take over the last read, and end every claim that the rows just read speak of."""
@@ -310,6 +365,7 @@ class SharedReservations(Reservations):
             if claim.since > self._judged:
                 self._touched[reservation] = None
             elif claim.row is not None and self.end_of(reservation, now) is not None:
+                is_own = claim.consumer in self._answered
                 own, foreign = CLOSE_OWN_AFTER_SECONDS, CLOSE_FOREIGN_AFTER_SECONDS
-                self.over[claim.row.id] = now + (own if claim.written else foreign)
-                self.release(reservation)
+                self.over[claim.row.id] = now + (own if is_own else foreign)
+                self._end(claim)

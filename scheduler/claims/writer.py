@@ -4,7 +4,7 @@ A compare-and-swap on the generation of every host; decisions on a host that has
 and the others are written without them (docs/decisions/0007).
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,10 +19,10 @@ from scheduler.claims.backend import Booked, Decided, Lost, Repeated, Result
 from scheduler.claims.reader import utc
 from scheduler.claims.shared_reservations import SharedReservations, db_key
 from scheduler.db import claims as claim_rows
+from scheduler.db.claims import Move
 from scheduler.db.database import FAILURES, is_lock_timeout
 from scheduler.db.sessions import WriteSession
 from scheduler.hosts.refresh import SharedRun
-from scheduler.hosts.reservations import Reservation
 from scheduler.hosts.table import Key
 from scheduler.idempotency import answer_from_text, answer_to_text
 
@@ -117,25 +117,24 @@ class ClaimWriter:
     def _write_together(self, batch: list[Write]) -> None:
         reads = False
         for _attempt in range(WRITES_AT_MOST):
-            self.begin({key for one in _open(batch) for key in one.keys})
             with self.lock:
-                is_valid, known = self.reservations.is_valid, self.reservations.known
+                is_valid = self.reservations.is_valid
                 self._end(e for e in _open(batch) if not all(map(is_valid, e.decided.reservations)))
-                expected = {key: known[key] for one in _open(batch) for key in one.keys}
+                moves = self.reservations.moves({key for e in _open(batch) for key in e.keys})
                 reads = reads or any(map(self.reservations.claim_of, self._consumers(batch)))
             existing = self._existing(batch) if reads else {}
             if not _open(batch):
                 return
             try:
-                self._commit(_open(batch), expected, existing)
+                self._claim(_open(batch), moves, existing)
             except db_exception.DBDuplicateEntry:
                 LOG.debug("Another worker has just claimed for one of the same instances")
                 reads = True
             except claim_rows.Moved:
                 LOG.debug("Others have claimed on the same hosts")
-                self._end_moved(batch, expected)
+                self._end_moved(batch, moves)
             except _LockedTooLong:
-                self._end_locked(batch)
+                self._end_locked(batch, moves)
             else:
                 return
         with self.lock:
@@ -156,68 +155,64 @@ class ClaimWriter:
                     self._end([one], answer)
         return found
 
-    def _commit(
-        self, batch: list[Write], expected: dict[Key, int], existing: dict[str, Any]
-    ) -> None:
+    def _claim(self, batch: list[Write], moves: dict[Key, Move], existing: dict[str, Any]) -> None:
         """Write the claims of *batch* in place of the *existing*."""
-        made = Counter(key for one in batch for key in one.keys)
-        generations = {key: expected[key] + made[key] for key in made}
-        ids = self.reservations.host_ids
-        steps = {ids[key]: (expected[key], generations[key]) for key in made}
-        replaced = [existing[each] for each in self._consumers(batch) if each in existing]
-        values = list(self._values(batch, expected))
+        moves = {key: moves[key] for one in batch for key in one.keys}
+        several = [each for one in batch for each in self._values(one, moves)]
+        generations = {move.generation for move in moves.values()}
+        self.reservations.in_flight |= generations
+        try:
+            rows = self._write_rows(moves, several, existing)
+            with self.lock:
+                of_consumer = {row.consumer_uuid: row for row in rows}
+                if not all(each in of_consumer for each in self._consumers(batch)):
+                    self._end(batch)
+                    return
+                reservations = [each for one in batch for each in one.decided.reservations]
+                self.reservations.written(reservations, moves, of_consumer, several)
+                for one in batch:
+                    one.result = Booked(one.decided.selections)
+        finally:
+            self.reservations.in_flight -= generations
+
+    def _write_rows(
+        self, moves: dict[Key, Move], values: list[dict[str, Any]], existing: dict[str, Any]
+    ) -> Sequence[Any]:
+        """The rows of the claims that were written: all of them, or none."""
+        consumers = [each["consumer_uuid"] for each in values]
+        replaced = [existing[each] for each in consumers if each in existing]
 
         def claim(conn: Connection) -> Sequence[Any]:
             try:
-                return claim_rows.claim(conn, steps, values, replaced)
+                return claim_rows.claim(conn, moves.values(), values, replaced)
             except FAILURES as error:
                 if is_lock_timeout(error):
                     raise _LockedTooLong from error
                 raise
 
         try:
-            found = self._session.run(claim)
+            return self._session.run(claim)
         except db_exception.DBConnectionError:
             LOG.warning("The connection broke while claims were written; looking what is there")
-            generations, found = {}, ()
-            self._end_unwritten(batch)
-        with self.lock:
-            several = [each for one in _open(batch) for each in one.decided.reservations]
-            self.reservations.written(several, generations, found)
-            for one in _open(batch):
-                one.result = Booked(one.decided.selections)
+        with self.lock:  # a read may have followed these generations, which are in doubt now
+            self.reservations.forget(moves)
+        generations = {move.generation for move in moves.values()}
+        with self.database.read() as connection:
+            found = claim_rows.of_consumers(connection, consumers).values()
+            return [row for row in found if row.generation in generations]
 
-    def _end_moved(self, batch: list[Write], expected: dict[Key, int]) -> None:
-        """Lose what was decided on hosts that are at another generation by now.
-
-        A generation that went back (a row made anew, a restored database) is raised above all
-        that is known here, as claims with later ones may be open.
-        """
-        found = claim_rows.known_hosts(self.database, list(map(db_key, expected)))
-        behind = {
-            row.id: generation + 1
-            for key, generation in expected.items()
-            if (row := found.get(db_key(key))) is not None and row.generation < generation
-        }
-        if behind:
-            self.database.write_retrying(lambda conn: claim_rows.raise_to(conn, behind))
+    def _end_moved(self, batch: list[Write], moves: Mapping[Key, Move]) -> None:
+        """Lose what was decided on hosts that have another generation, or no row, by now."""
+        found = claim_rows.known_hosts(self.database, list(map(db_key, moves)))
+        now = {key: (row.id, row.generation) for key, row in found.items()}
+        moved = {key for key, move in moves.items() if now.get(db_key(key)) != move[:2]}
         with self.lock:
-            ids, moved = self.reservations.host_ids, set()
-            for key, generation in expected.items():
-                row = found.get(db_key(key))
-                if row is None:  # somebody deleted it
-                    del ids[key]
-                elif (row.id, row.generation) != (ids[key], generation):
-                    ids[key] = row.id
-                    self.reservations.held[key] = behind.get(row.id, row.generation)
-                else:
-                    continue
-                moved.add(key)
+            self.reservations.forget(moved)
             self._end(each for each in _open(batch) if not moved.isdisjoint(each.keys))
 
-    def _end_locked(self, batch: list[Write]) -> None:
+    def _end_locked(self, batch: list[Write], moves: Mapping[Key, Move]) -> None:
         """Lose what was decided on hosts that somebody, who may be stopped, holds a lock on."""
-        keys = {self.reservations.host_ids[key]: key for one in _open(batch) for key in one.keys}
+        keys = {moves[key].id: key for one in _open(batch) for key in one.keys}
         try:
             free = self._session.run(lambda conn: claim_rows.unlocked(conn, keys))
         except FAILURES:  # an older server, which cannot tell
@@ -232,66 +227,37 @@ class ClaimWriter:
         with self.lock:
             self._end(lost or _open(batch), Lost(locked=locked))
 
-    def _end_unwritten(self, batch: list[Write]) -> None:
-        """After a commit of unknown end: what was not written is lost."""
-        with self.database.read() as connection:
-            found = claim_rows.of_consumers(connection, self._consumers(batch))
-
-        def is_written(request_id: str, reservation: Reservation) -> bool:
-            row = found.get(self.reservations.claim(reservation).consumer)
-            place = (*db_key(reservation.key), request_id)
-            return row is not None and (row.host, row.node, row.request_id) == place
-
-        with self.lock:
-            for one in _open(batch):
-                if not all(is_written(one.request_id, each) for each in one.decided.reservations):
-                    self._end([one])
-
     def _end(self, batch: Iterable[Write], result: Any = LOST) -> None:
-        """Give back what was decided; claims of others count, as far as they are known by now."""
+        """Give back what was decided."""
         for one in batch:
-            self.reservations.give_back(one.decided.reservations)
+            self.reservations.release_all(one.decided.reservations)
             one.result = result
 
     def _consumers(self, batch: list[Write]) -> list[str]:
         several = [each for one in _open(batch) for each in one.decided.reservations]
         return [self.reservations.claim(each).consumer for each in several]
 
-    def _values(
-        self, batch: Iterable[Write], expected: Mapping[Key, int]
-    ) -> Iterator[dict[str, Any]]:
-        """The rows of the claims, whose generations follow the *expected* ones."""
-        latest = dict(expected)
-        for one in batch:
-            pairs = zip(one.decided.reservations, one.decided.selections, strict=True)
-            for reservation, selections in pairs:
-                latest[reservation.key] += 1
-                claim, terms = self.reservations.claim(reservation), reservation.terms
-                host, node = db_key(reservation.key)
-                generation = latest[reservation.key]
-                claim.written = (host, node, generation, one.request_id)
-                yield {
-                    "consumer_uuid": claim.consumer,
-                    "host": host,
-                    "node": node,
-                    "generation": generation,
-                    **amounts.to_columns(reservation.amount),
-                    "flavor_id": terms.flavor_id,
-                    "source_host": terms.source_host,
-                    "request_id": one.request_id,
-                    "answer": answer_to_text(selections),
-                    "created_at": utc(terms.created_at),
-                    "expires_at": utc(terms.expires_at),
-                }
-
-    def begin(self, keys: Collection[Key]) -> None:
-        """Begin to count the claims on hosts: have a generation to compare for each."""
-        ids = self.reservations.host_ids
-        # A difference of sets would go through all hosts that are known, at every claim.
-        wanted = {db_key(key): key for key in keys if key not in ids}
-        if wanted:
-            found = claim_rows.begin(self.database, wanted)
-            ids.update({key: found[each].id for each, key in wanted.items()})
+    def _values(self, one: Write, moves: Mapping[Key, Move]) -> Iterator[dict[str, Any]]:
+        """The rows of the claims of one request."""
+        for reservation, selections in zip(
+            one.decided.reservations, one.decided.selections, strict=True
+        ):
+            terms, move = reservation.terms, moves[reservation.key]
+            host, node = db_key(reservation.key)
+            yield {
+                "consumer_uuid": self.reservations.claim(reservation).consumer,
+                "host": host,
+                "node": node,
+                "generation": move.generation,
+                "previous": move.expected,
+                **amounts.to_columns(reservation.amount),
+                "flavor_id": terms.flavor_id,
+                "source_host": terms.source_host,
+                "request_id": one.request_id,
+                "answer": answer_to_text(selections),
+                "created_at": utc(terms.created_at),
+                "expires_at": utc(terms.expires_at),
+            }
 
 
 def earlier_answer(

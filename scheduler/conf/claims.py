@@ -26,6 +26,13 @@ CLAIMS_OPTIONS: list[cfg.Opt] = [
         "be longer than a server may wait for a busy compute host.",
     ),
     cfg.IntOpt(
+        "grace_seconds",
+        default=3,
+        min=1,
+        help="Seconds in which no scheduler claims after the database went back to an older state. "
+        "Meanwhile all schedulers write again what they have answered and is missing there.",
+    ),
+    cfg.IntOpt(
         "idle_transaction_seconds",
         default=3,
         min=1,

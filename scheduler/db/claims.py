@@ -7,9 +7,10 @@ twice finds its answer, and so that nobody misses a claim that came and went.
 import datetime
 import functools
 import json
+import secrets
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -25,55 +26,52 @@ LOG = logging.getLogger(__name__)
 Key = tuple[str, str]
 """Host and node; a node without a name is the empty text here."""
 Values = Mapping[str, Any]
-Move = tuple[int, int, int]
-"""Id of a host, its expected generation, the next one."""
 Retired = tuple[int, str]
 """Id of a claim that makes way, its next name."""
 
-#: Host of a refusal.
+#: Host of a refusal, and of a mark.
 NO_HOST = ""
 _RETIRED = uuid.UUID("0f3d4bd2-3a0c-4d53-9a5c-8f1c8a6d0c11")
 #: Everything but the answer, which only a repeated request needs.
 COLUMNS = [column for column in claims.c if column.name != "answer"]
-_INSERT_RETURNING = claims.insert().returning(*COLUMNS)
+
+
+class Move(NamedTuple):
+    """The id of a host, the generation that it is expected to have, and its next one."""
+
+    id: int
+    expected: int
+    generation: int
+
+
+def new_generation() -> int:
+    """A generation that no host ever had."""
+    return secrets.randbits(64) - 2**63
 
 
 # --- hosts ----------------------------------------------------------------------------------
 
 
-def hosts(connection: Connection, names: Collection[str] | None = None) -> Sequence[Any]:
-    """Id, host, node and generation of every host known here, or of those with these *names*."""
-    query = sa.select(claim_hosts)
-    if names is not None:
-        query = query.where(claim_hosts.c.host.in_(names))
-    return connection.execute(query).all()
-
-
-def add(connection: Connection, keys: Iterable[Key]) -> None:
-    """Begin to count for hosts; raises oslo.db's DBDuplicateEntry where that was done."""
-    values = [{"host": host, "node": node, "generation": 0} for host, node in keys]
-    connection.execute(claim_hosts.insert(), values)
-
-
 def known_hosts(database: Database, keys: Iterable[Key]) -> dict[Key, Any]:
-    """The rows of those of these hosts that are known here."""
+    """The rows of those of these hosts that have one: id, host, node and generation."""
+    names = sorted({host for host, _node in keys})
     with database.read() as connection:
-        found = (
-            row
-            for names in rows.in_batches(sorted({host for host, _node in keys}))
-            for row in hosts(connection, names)
-        )
+        found = rows.select_in(connection, sa.select(claim_hosts), claim_hosts.c.host, names)
         return {(row.host, row.node): row for row in found}
 
 
-def begin(database: Database, keys: Collection[Key]) -> dict[Key, Any]:
-    """Begin to count for hosts, as far as nobody does yet; returns their rows."""
+def begin(
+    database: Database, keys: Collection[Key], generation: Callable[[], int] = new_generation
+) -> dict[Key, Any]:
+    """The rows of hosts, made where there is none."""
     while missing := sorted({*keys} - (found := known_hosts(database, keys)).keys()):
         for some in rows.in_batches(missing):
+            values = [{"host": h, "node": n, "generation": generation()} for h, n in some]
+            statement = claim_hosts.insert().values(values)
             try:
-                database.write_retrying(functools.partial(add, keys=some))
+                database.write_retrying(functools.partial(Connection.execute, statement=statement))
             except db_exception.DBDuplicateEntry:
-                LOG.debug("Others have begun to count the claims on these hosts just now")
+                LOG.debug("Others have just begun to count the claims on these hosts")
     return found
 
 
@@ -83,50 +81,54 @@ def unlocked(connection: Connection, numbers: Collection[int]) -> set[int]:
     return set(connection.execute(query.with_for_update(skip_locked=True)).scalars())
 
 
-def raise_to(connection: Connection, generations: Mapping[int, int]) -> None:
-    """Raise hosts, given by id, to these *generations*, unless they are beyond them."""
-    for number, generation in sorted(generations.items()):
-        behind = (claim_hosts.c.id == number) & (claim_hosts.c.generation < generation)
-        connection.execute(claim_hosts.update().where(behind).values(generation=generation))
-
-
 # --- claims ---------------------------------------------------------------------------------
 
 
-_NEWEST_ID = sa.select(sa.func.max(claims.c.id))
+def newest(connection: Connection) -> tuple[int, int]:
+    """Id and generation of the newest claim, open or closed; zeros without claims."""
+    query = sa.select(claims.c.id, claims.c.generation).order_by(claims.c.id.desc()).limit(1)
+    found = connection.execute(query).one_or_none()
+    return (0, 0) if found is None else (found.id, found.generation)
 
 
-def open_ids(connection: Connection) -> set[int]:
-    """The ids of all open claims, of which there may be thousands."""
-    [ids] = _ids_where(connection, claims.c.closed_at.is_(None))
-    return ids
-
-
-def newest_id(connection: Connection) -> int:
-    """The highest id of any claim, open or closed; 0 without claims."""
-    return int(connection.execute(_NEWEST_ID).scalar() or 0)
+def open_ids(connection: Connection, number: int) -> tuple[int | None, set[int]]:
+    """The generation of the claim *number*, and the ids of all open ones, maybe thousands."""
+    generation, ids = _ids_where(connection, number, claims.c.closed_at.is_(None))
+    return generation, ids
 
 
 def changed_ids(
-    connection: Connection, newest: int, missed: Collection[int], since: datetime.datetime
-) -> tuple[set[int], set[int]]:
-    """Ids of the claims above *newest* or among *missed*, open or closed; and of those that were
-    closed *since*.
+    connection: Connection, number: int, missed: Collection[int], since: datetime.datetime
+) -> tuple[int | None, set[int], set[int]]:
+    """The generation of the claim *number*; ids of claims above it or among *missed*, open or
+    closed; and of those that were closed *since*.
     """
-    came = (claims.c.id > newest) | claims.c.id.in_(missed)
-    new, closed = _ids_where(connection, came, claims.c.closed_at >= since.replace(microsecond=0))
-    return new, closed
+    came = (claims.c.id > number) | claims.c.id.in_(missed)
+    closed = claims.c.closed_at >= since.replace(microsecond=0)
+    generation, new_ids, closed_ids = _ids_where(connection, number, came, closed)
+    return generation, new_ids, closed_ids
 
 
-def _ids_where(connection: Connection, *conditions: sa.ColumnElement[bool]) -> list[set[int]]:
-    """Per condition the ids of its claims: as one text, as a row for each would cost more."""
+def _ids_where(
+    connection: Connection, number: int, *conditions: sa.ColumnElement[bool]
+) -> list[Any]:
+    """The generation of a claim, then per condition the ids of its claims.
+
+    These come as one text, as a row for each would cost more.
+    """
     text = sa.cast(claims.c.id, sa.Text)
     is_postgresql = connection.dialect.name == "postgresql"
     listed = sa.func.string_agg(text, ",") if is_postgresql else sa.func.group_concat(claims.c.id)
-    [found] = connection.execute(
-        sa.select(*(sa.select(listed).where(each).scalar_subquery() for each in conditions))
-    )
-    return [set(map(int, each.split(","))) if each else set() for each in found]
+    columns = [sa.select(listed).where(each).scalar_subquery() for each in conditions]
+    known = sa.select(claims.c.generation).where(claims.c.id == number).scalar_subquery()
+    [(generation, *found)] = connection.execute(sa.select(known, *columns))
+    return [generation, *(set(map(int, each.split(","))) if each else set() for each in found)]
+
+
+def present(connection: Connection, ids: Collection[int]) -> set[int]:
+    """Those of *ids* that there is a claim of, open or closed."""
+    found = rows.select_in(connection, sa.select(claims.c.id), claims.c.id, sorted(ids))
+    return {row.id for row in found}
 
 
 def by_ids(connection: Connection, ids: Collection[int]) -> list[Any]:
@@ -152,24 +154,18 @@ def list_all(
     return connection.execute(query).all()
 
 
-def insert(connection: Connection, values: Iterable[Mapping[str, Any]]) -> Sequence[Any]:
-    """Insert claims; raises oslo.db's DBDuplicateEntry where a consumer has one already.
-
-    Returns their rows, without the answers, where the engine returns them (MySQL does not).
-    """
-    several = list(values)
-    if not connection.dialect.insert_executemany_returning:
-        connection.execute(claims.insert(), several)
-        return ()
-    return connection.execute(_INSERT_RETURNING, several).all()
+def insert(connection: Connection, values: Sequence[Values]) -> None:
+    """Insert claims; raises oslo.db's DBDuplicateEntry where a consumer has one already."""
+    connection.execute(claims.insert(), values)
 
 
 def refusal(
     consumer_uuid: str, request_id: str, answer: str, now: datetime.datetime
 ) -> dict[str, Any]:
     """Values of a refusal: a closed claim without a host, for an instance that got none."""
-    nothing = dict.fromkeys(("generation", "vcpus", "memory_mb", "disk_gb"), 0)
+    nothing = dict.fromkeys(("vcpus", "memory_mb", "disk_gb"), 0)
     return {
+        "generation": new_generation(),
         "consumer_uuid": consumer_uuid,
         "host": NO_HOST,
         "node": NO_HOST,
@@ -213,9 +209,10 @@ def close_of(connection: Connection, consumer_uuid: str, now: datetime.datetime)
     return connection.execute(claims.update().where(*criteria).values(closed_at=now)).rowcount
 
 
-def purge(connection: Connection, before: datetime.datetime) -> None:
-    """Delete the claims that were closed before that time."""
-    connection.execute(claims.delete().where(claims.c.closed_at < before))
+def purge(connection: Connection, before: datetime.datetime, number: int) -> None:
+    """Delete the claims that were closed before that time, of those older than claim *number*."""
+    is_over = (claims.c.closed_at < before) & (claims.c.id < number)
+    connection.execute(claims.delete().where(is_over))
 
 
 # --- claiming -------------------------------------------------------------------------------
@@ -248,7 +245,7 @@ _MARIADB = """BEGIN NOT ATOMIC
     END IF;
 END"""
 _MARIADB_RETIRE = """
-        DELETE FROM claims WHERE consumer_uuid = %s;
+        UPDATE claims SET consumer_uuid = CONCAT('retired-', id) WHERE consumer_uuid = %s;
         UPDATE claims SET closed_at = COALESCE(closed_at, %s), consumer_uuid = %s,
             host = '', node = '' WHERE id = %s;"""
 #: Its parts see each other's results, not their changes, so who needs an order counts.
@@ -264,7 +261,8 @@ WITH locked AS (
     UPDATE claim_hosts SET generation = locked.next FROM locked, fit
     WHERE claim_hosts.id = locked.id
 ), cleared AS (
-    DELETE FROM claims USING fit WHERE consumer_uuid = ANY(%s::text[]) RETURNING id
+    UPDATE claims SET consumer_uuid = 'retired-' || id FROM fit
+    WHERE consumer_uuid = ANY(%s::text[]) RETURNING id
 ), retired AS (
     UPDATE claims SET closed_at = COALESCE(closed_at, %s), consumer_uuid = old.name,
         host = '', node = ''
@@ -278,18 +276,17 @@ WHERE (SELECT count(*) FROM retired) >= 0 RETURNING {read}"""
 
 def claim(
     connection: Connection,
-    steps: Mapping[int, tuple[int, int]],
-    values: Sequence[Mapping[str, Any]],
+    moves: Iterable[Move],
+    values: Sequence[Values],
     replaced: Iterable[Any] = (),
 ) -> Sequence[Any]:
     """Move hosts on and insert claims as *values* say, or raise Moved: all or nothing.
 
-    *steps* maps ids of hosts to the expected generation and the next one.  The claims *replaced*
-    make way: they stay, closed, for :func:`answered`.  A round trip on MariaDB and PostgreSQL
-    where *connection* commits each statement; elsewhere its transaction is to be rolled back.
-    Returns rows, and raises, like :func:`insert`.
+    The claims *replaced* make way: they stay, closed, for :func:`answered`.  A round trip on
+    MariaDB and PostgreSQL where *connection* commits each statement; elsewhere its transaction is
+    to be rolled back.  Returns the rows without their answers; raises like :func:`insert`.
     """
-    moves = [(number, *steps[number]) for number in sorted(steps)]
+    moves = sorted(moves)
     retired = sorted((row.id, retired_name(row.consumer_uuid, row.request_id)) for row in replaced)
     if connection.dialect.name == "postgresql":
         way = _claim_on_postgresql
@@ -353,12 +350,18 @@ def _marks(several: Sized) -> str:
 def _claim_stepwise(
     connection: Connection, moves: list[Move], values: Sequence[Values], retired: list[Retired]
 ) -> Sequence[Any]:
-    steps = [dict(zip(("number", "expected", "next"), each, strict=True)) for each in moves]
+    steps = [{"number": m.id, "expected": m.expected, "next": m.generation} for m in moves]
     if connection.execute(_SWAP, steps).rowcount != len(steps):
         raise Moved
     closed_at = sa.func.coalesce(claims.c.closed_at, rows.utcnow())
     for number, name in retired:
-        connection.execute(claims.delete().where(claims.c.consumer_uuid == name))
+        other = sa.literal("retired-").concat(sa.cast(claims.c.id, sa.Text))
+        in_the_way = claims.update().where(claims.c.consumer_uuid == name)
+        connection.execute(in_the_way.values(consumer_uuid=other))
         gone = {"consumer_uuid": name, "host": NO_HOST, "node": NO_HOST, "closed_at": closed_at}
         connection.execute(claims.update().where(claims.c.id == number).values(gone))
-    return insert(connection, values)
+    insert(connection, values)
+    query = sa.select(*COLUMNS).where(
+        claims.c.consumer_uuid.in_(v["consumer_uuid"] for v in values)
+    )
+    return connection.execute(query).all()

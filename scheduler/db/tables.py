@@ -7,7 +7,17 @@ and 4), plus indexes that make reading only the changes cheap, plus this project
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Boolean, Column, DateTime, Float, Index, Integer, String, Table, Text
+from sqlalchemy import (
+    Boolean,
+    Column,
+    DateTime,
+    Float,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+)
 from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator, TypeEngine
@@ -311,12 +321,12 @@ host_mappings = api_table(
 
 # --- tables of this project's own ---------------------------------------------------------------
 
-# Claims (docs/decisions/0007): *generation* of a host is the number of claims ever made on it,
-# which a claim compares and swaps; that of a claim is the generation that it made.
+# Claims (docs/decisions/0007): *generation* of a host is a token that never comes again, which a
+# claim compares and swaps; a claim has the one that it made, and the *previous* one.
 claim_hosts = own_table(
     "claim_hosts",
     *columns(STRING, "host node", required=True),
-    *columns(Integer, "generation", required=True),
+    *columns(sa.BigInteger, "generation", required=True),
     unique="host node",
 )
 
@@ -324,7 +334,9 @@ claims = own_table(
     "claims",
     *columns(UUID, "consumer_uuid", required=True),
     *columns(STRING, "host node request_id", required=True),
-    *columns(Integer, "generation vcpus memory_mb disk_gb", required=True),
+    *columns(sa.BigInteger, "generation", required=True),
+    *columns(sa.BigInteger, "previous"),
+    *columns(Integer, "vcpus memory_mb disk_gb", required=True),
     *columns(MediumText, "numa_topology pci_requests answer"),
     *columns(Integer, "flavor_id"),
     # Where the instance was when another host was claimed for it.

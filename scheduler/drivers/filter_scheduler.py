@@ -285,8 +285,7 @@ class FilterScheduler(Scheduler):
 
     def _release(self, decided: Decided) -> None:
         with self.host_manager.lock:
-            for each in reversed(decided.reservations):
-                self.host_manager.reservations.release(each)
+            self.host_manager.reservations.release_all(decided.reservations)
 
     # --- one decision --------------------------------------------------------------------
 

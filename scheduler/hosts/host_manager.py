@@ -154,12 +154,14 @@ class HostManager:
     def read_beside(self) -> None:
         """Read what no request waits for, once the first read is done; called twice a second.
 
-        That is the state, too, where a request need not wait for its own read.  The lock is not
-        held while rows are on their way.
+        That is the state, too, where a request need not wait for its own read, and where claims
+        may be lost.  The lock is not held while rows are on their way.
         """
-        if self.state_fresh_seconds and self.read_at is not None:
-            with contextlib.suppress(errors.StateUnavailable):
+        with contextlib.suppress(errors.StateUnavailable):
+            if self.state_fresh_seconds and self.read_at is not None:
                 self.refresh(time.monotonic() - self.state_fresh_seconds / 4)
+            if self.reservations.needs_read():
+                self.refresh()
         several = self._reader.read_beside(_naive_utc(self.clock()))
         with self.lock:
             for changes in several:

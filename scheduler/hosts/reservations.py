@@ -97,8 +97,9 @@ class Reservations:
         This may do I/O; the decision lock is not held.
         """
 
-    def forget_removed_hosts(self) -> None:
-        """Keep nothing of hosts that are not in the table any more: nothing is kept, here."""
+    def needs_read(self) -> bool:
+        """True when the state is to be read although no request waits for it."""
+        return False
 
     def accepts(self, key: Key, updated_at: float) -> bool:
         """True when a row of *key* just read, last written at *updated_at*, replaces the known one.
@@ -206,6 +207,11 @@ class Reservations:
             else:
                 self.table.add([row], reservation.amount.added, -1)
         self._forget(reservation)
+
+    def release_all(self, several: Sequence[Reservation]) -> None:
+        """Give back what one decision took."""
+        for each in reversed(several):
+            self.release(each)
 
     def change(self, reservation: Reservation, wish: numa.Wish) -> None:
         """Let *reservation* take the cells and devices of another *wish*."""

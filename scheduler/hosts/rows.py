@@ -352,4 +352,3 @@ class TableUpdater:
             del self._cell_of_host[host]
         for each in [each for each in capabilities if each[0] not in known]:
             del capabilities[each]
-        self.reservations.forget_removed_hosts()

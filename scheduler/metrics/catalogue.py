@@ -93,6 +93,9 @@ NOT_EVALUATED = _counter(
 )
 CLAIMS = _counter("claims_total", "Claims of decided hosts, by outcome.", "outcome")
 RACES_LOST = _counter("claim_conflicts_total", "Decisions taken anew: others claimed the host.")
+CLAIMS_GONE_BACK = _counter(
+    "claims_gone_back_total", "Times that the database of claims was found at an older state."
+)
 CLAIMS_OPEN = _newest("claims_open", "Claims in the database that no report of a host shows yet.")
 PICKS_OPEN = _sum("picks_open", "Promised hosts whose reports do not show the instance yet.")
 

@@ -117,6 +117,8 @@ def read_manager(samples: Samples, manager: Any) -> None:
         is_shared = isinstance(hosts.reservations, SharedReservations)
         reserved = catalogue.CLAIMS_OPEN if is_shared else catalogue.PICKS_OPEN
         samples.set(reserved, sum(1 for _ in hosts.reservations))
+        if is_shared:
+            samples.set(catalogue.CLAIMS_GONE_BACK, hosts.reservations.histories_lost)
     for state, count in states.items():
         samples.set(catalogue.HOSTS, count, state)
 

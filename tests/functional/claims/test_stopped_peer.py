@@ -67,7 +67,6 @@ def test_a_host_is_not_chosen_while_its_lock_is_waited_for_in_vain(fleet, worker
     one = worker()
     chosen = {one.hosts(f"req-{number}", 3 * GB, a_name())[0] for number in range(2)}
     [last] = {"h1", "h2", "h3"} - chosen
-    one.driver.claims.prepare()
     stopped_on(last)
     assert one.hosts("req-last", 3 * GB, a_name()) == [last]
     fleet.check()
@@ -96,9 +95,9 @@ def claim_for_ever(url):
     while True:
         [host] = claim_rows.known_hosts(database, [("h1", "h1")]).values()
         values = claim_rows.refusal(str(uuid.uuid4()), "req-x", "{}", rows.utcnow())
-        step = {host.id: (host.generation, host.generation + 1)}
+        move = claim_rows.Move(host.id, host.generation, claim_rows.new_generation())
         with contextlib.suppress(claim_rows.Moved):
-            session.run(lambda conn: claim_rows.claim(conn, step, [values]))  # noqa: B023
+            session.run(lambda conn: claim_rows.claim(conn, [move], [values]))  # noqa: B023
 
 
 @pytest.fixture
@@ -117,11 +116,12 @@ def test_a_process_that_is_stopped_at_any_moment_of_a_claim_blocks_nobody(fleet,
     """It holds no lock while it does nothing: hardly ever does one wait as for a lock, 2 s."""
     one, waits = worker(), 0
 
-    def moved():
+    def generation():
         [host] = claim_rows.known_hosts(fleet.database, [("h1", "h1")]).values()
         return host.generation
 
-    wait_until(moved, describe="the peer claims")
+    before = generation()
+    wait_until(lambda: generation() != before, describe="the peer claims")
     for number in range(STOPS):
         time.sleep(random.uniform(0, 0.02))
         os.kill(busy_peer, signal.SIGSTOP)

@@ -172,6 +172,9 @@ class Worker:
         claims = loading.claims_from_conf(conf, self.manager, drivers.called_class(conf))
         self.driver = drivers.load(conf, self.manager, claims=claims)
         self.driver.pause = lambda _seconds: None
+        claims.pause = self.manager.clock.pass_by
+        self.manager.refresh()
+        self.driver.claims.prepare()
         self.manager.refresh()
 
     def select(

@@ -8,12 +8,16 @@ from oslo_db import exception as db_exception
 
 from scheduler.db import claims as claim_rows
 from scheduler.db import rows, tables
+from scheduler.db.claims import Move
 from scheduler.db.database import is_atomic
 from scheduler.db.sessions import WriteSession
 from tests.unit.claims.fleets import a_name
 
 #: What a text that is put together carelessly would stumble over.
 ODD = 'it\'s 100 % \\ "ü"\n{names} %s :name ; -- '
+
+
+KEYS = [("h1", "n1"), ("h2", "")]
 
 
 @pytest.fixture
@@ -26,10 +30,8 @@ def session(database):
 @pytest.fixture
 def hosts(database):
     """Ids of hosts that are at generation 5."""
-    database.write_retrying(lambda conn: claim_rows.add(conn, [("h1", "n1"), ("h2", "")]))
-    with database.write() as conn:
-        conn.execute(tables.claim_hosts.update().values(generation=5))
-        return {row.host: row.id for row in claim_rows.hosts(conn)}
+    claim_rows.begin(database, KEYS, lambda: 5)
+    return {row.host: row.id for row in claim_rows.known_hosts(database, KEYS).values()}
 
 
 def a_claim(consumer, host="h1", request_id="req-1"):
@@ -40,8 +42,9 @@ def a_claim(consumer, host="h1", request_id="req-1"):
 
 def found(database):
     """Generations by host, and all claims by consumer."""
+    hosts = claim_rows.known_hosts(database, KEYS)
+    generations = {row.host: row.generation for row in hosts.values()}
     with database.read() as conn:
-        generations = {row.host: row.generation for row in claim_rows.hosts(conn)}
         all_rows = conn.execute(sa.select(tables.claims)).all()
     return generations, {row.consumer_uuid: row for row in all_rows}
 
@@ -52,7 +55,7 @@ def claim(session, *arguments):
 
 def test_all_is_written_as_it_was_given(database, session, hosts):
     several = [a_claim(a_name()), a_claim(a_name(), "h2"), a_claim(a_name(), "h2")]
-    steps = {hosts["h1"]: (5, 6), hosts["h2"]: (5, 7)}
+    steps = [Move(hosts["h1"], 5, 6), Move(hosts["h2"], 5, 7)]
     returned = claim(session, steps, several)
     generations, written = found(database)
     assert generations == {"h1": 6, "h2": 7}
@@ -69,19 +72,19 @@ def test_all_is_written_as_it_was_given(database, session, hosts):
 @pytest.mark.parametrize("case", ["moved", "gone", "claimed"])
 def test_nothing_is_written_if_anything_has_changed(database, session, hosts, case):
     name = a_name()
-    claim(session, {hosts["h1"]: (5, 6)}, [a_claim(name)])
+    claim(session, [Move(hosts["h1"], 5, 6)], [a_claim(name)])
     before = found(database)
     steps = {
-        "moved": {hosts["h1"]: (5, 8), hosts["h2"]: (5, 8)},
-        "gone": {hosts["h2"]: (5, 8), hosts["h2"] + 1000: (5, 8)},
-        "claimed": {hosts["h2"]: (5, 8)},
+        "moved": [Move(hosts["h1"], 5, 8), Move(hosts["h2"], 5, 8)],
+        "gone": [Move(hosts["h2"], 5, 8), Move(hosts["h2"] + 1000, 5, 8)],
+        "claimed": [Move(hosts["h2"], 5, 8)],
     }[case]
     several = [a_claim(a_name(), "h2"), a_claim(name if case == "claimed" else a_name())]
     expected = db_exception.DBDuplicateEntry if case == "claimed" else claim_rows.Moved
     with pytest.raises(expected):
         claim(session, steps, several)
     assert found(database) == before
-    steps = {hosts["h1"]: (6, 7), hosts["h2"]: (5, 6)}
+    steps = [Move(hosts["h1"], 6, 7), Move(hosts["h2"], 5, 6)]
     claim(session, steps, [a_claim(a_name())])
     assert found(database)[0] == {"h1": 7, "h2": 6}
 
@@ -93,7 +96,7 @@ def test_the_claim_of_an_earlier_request_makes_way(database, session, hosts):
         with database.read() as conn:
             replaced = claim_rows.of_consumers(conn, [name]).values()
         values = a_claim(name, request_id=request_id)
-        step = {hosts["h1"]: (number, number + 1)}
+        step = [Move(hosts["h1"], number, number + 1)]
         claim(session, step, [values], replaced)
         with database.read() as conn:
             for each in ("req-1", request_id):
@@ -112,6 +115,6 @@ def test_a_claim_is_one_round_trip_where_the_server_can(database, session, hosts
     for event in ("before_cursor_execute", "commit", "rollback"):
         sa.event.listen(database.engine, event, functools.partial(note, event))
     for number in range(5, 8):
-        step = {hosts["h1"]: (number, number + 1)}
+        step = [Move(hosts["h1"], number, number + 1)]
         claim(session, step, [a_claim(a_name())])
     assert (len(asked) == 3) is is_atomic(database.engine.dialect)

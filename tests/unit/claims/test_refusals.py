@@ -47,7 +47,7 @@ def test_who_waits_for_a_decision_that_is_lost_gets_its_place(fleet, worker, las
     one = worker()
     entry = one.decide("req-1", 3 * GB, a_name())
     reservations = one.manager.reservations
-    one.driver.pause = lambda _seconds: reservations.give_back(entry.decided.reservations)
+    one.driver.pause = lambda _seconds: reservations.release_all(entry.decided.reservations)
     assert one.hosts("req-2", 3 * GB, a_name()) == [last_host]
 
 

@@ -18,6 +18,10 @@ class Clock:
     def __call__(self) -> float:
         return self._began_at + self.ahead_seconds
 
+    def pass_by(self, seconds: float) -> None:
+        """Have so much time pass."""
+        self.ahead_seconds += seconds
+
 
 NODE = {
     "vcpus": 8,

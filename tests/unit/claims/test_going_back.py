@@ -1,0 +1,157 @@
+"""A database of claims that is not what it was: no host is given twice, and nothing else breaks."""
+
+from collections import Counter
+
+import pytest
+import sqlalchemy as sa
+
+from scheduler import errors
+from scheduler.db import claims as claim_rows
+from scheduler.db.tables import claim_hosts, claims
+from tests.unit.claims.fleets import GB, a_name
+
+TABLES = (claims, claim_hosts)
+#: What has the next id follow those that there are, as in a copy that was made earlier.
+RESTARTS = {
+    "sqlite": "UPDATE sqlite_sequence SET seq = {last} WHERE name = '{table}'",
+    "mysql": "ALTER TABLE {table} AUTO_INCREMENT = {next}",
+    "postgresql": "ALTER SEQUENCE {table}_id_seq RESTART WITH {next}",
+}
+
+
+def copied(database):
+    """All rows of the tables of claims."""
+    with database.read() as conn:
+        return {each: conn.execute(sa.select(each)).mappings().all() for each in TABLES}
+
+
+def put_back(database, rows_of_table):
+    """Have nothing but these rows in the tables named, and draw the next ids after them."""
+    with database.write() as conn:
+        for table, rows in rows_of_table.items():
+            conn.execute(table.delete())
+            if rows:
+                conn.execute(table.insert(), [dict(row) for row in rows])
+            last = max((row["id"] for row in rows), default=0)
+            restart = RESTARTS[database.dialect_name]
+            conn.exec_driver_sql(restart.format(table=table.name, last=last, next=last + 1))
+
+
+def without(copy, table, index):
+    rows = list(copy[table])
+    del rows[index]
+    return {table: rows}
+
+
+#: What is found afterwards, of a copy made earlier and one of the latest state; and whether that
+#: is another history of the claims.
+CASES = {
+    "all put back": (lambda earlier, _latest: earlier, True),
+    "claims put back": (lambda earlier, _latest: {claims: earlier[claims]}, True),
+    "hosts put back": (lambda earlier, _latest: {claim_hosts: earlier[claim_hosts]}, False),
+    "all emptied": (lambda _earlier, _latest: dict.fromkeys(TABLES, ()), True),
+    "claims emptied": (lambda _earlier, _latest: {claims: ()}, True),
+    "hosts emptied": (lambda _earlier, _latest: {claim_hosts: ()}, False),
+    "the newest claim lost": (lambda _earlier, latest: without(latest, claims, -1), True),
+    "an open claim lost": (lambda _earlier, latest: without(latest, claims, 0), True),
+    "one host lost": (lambda _earlier, latest: without(latest, claim_hosts, 0), False),
+}
+
+
+class Callers:
+    """Ask for servers of 1 GB, and keep who got what."""
+
+    def __init__(self, fleet):
+        self.fleet = fleet
+        self.given = {}
+
+    def ask(self, *workers):
+        for each in workers:
+            name = a_name()
+            self.fleet.wait_for_host(name, GB)
+            try:
+                [self.given[name]] = each.hosts(f"req-{name}", GB, name)
+            except errors.NoValidHost:
+                self.fleet.fail(name)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_host_is_given_twice(fleet, worker, clock, caplog, case):
+    found, is_other = CASES[case]
+    one, other, callers = worker(), worker(), Callers(fleet)
+    callers.ask(one, other)
+    earlier = copied(fleet.database)
+    callers.ask(one, other, one, other)
+    put_back(fleet.database, found(earlier, copied(fleet.database)))
+    clock.pass_by(6)  # all claims are read now and then
+    for each in (one, other):
+        each.manager.read_beside()
+        each.manager.read_beside()
+    late = worker()
+    callers.ask(*(late, one, other) * 3)
+    assert Counter(callers.given.values()) == dict.fromkeys(fleet.hosts, 4)
+    assert fleet.claims() == callers.given
+    noticed = [each.manager.reservations.histories_lost for each in (one, other, late)]
+    assert (max(noticed), noticed[2]) == (is_other, 0)
+    assert caplog.text.count("not those that were read before") == sum(noticed)
+
+
+def test_who_did_not_see_it_claims_nothing_for_a_while_either(fleet, worker, clock):
+    one, other, callers = worker(), worker(), Callers(fleet)
+    earlier = copied(fleet.database)
+    callers.ask(one)
+    put_back(fleet.database, earlier)
+    one.manager.refresh()
+    one.manager.refresh()
+    pending = other.decide("req-1", GB, a_name())
+    other.manager.refresh()
+    before = clock()
+    callers.ask(other)
+    assert clock() - before >= one.manager.reservations.grace_seconds - 1
+    assert pending.book().outcome == "lost"
+    clock.pass_by(10)
+    other.manager.refresh()
+    other.manager.refresh()
+    with fleet.database.read() as conn:
+        marks = conn.execute(sa.select(claims).where(claims.c.host == claim_rows.NO_HOST)).all()
+    assert [each.closed_at is not None for each in marks] == [True]
+    assert fleet.claims() == callers.given
+
+
+def test_an_answer_that_is_written_again_is_given_again(fleet, worker):
+    one, other, name = worker(), worker(), a_name()
+    earlier = copied(fleet.database)
+    answer = one.hosts("req-1", GB, name)
+    put_back(fleet.database, earlier)
+    one.manager.refresh()
+    one.manager.refresh()
+    assert other.hosts("req-1", GB, name) == answer
+
+
+def test_what_shows_elsewhere_or_is_over_is_not_written_again(fleet, worker):
+    one, callers = worker(), Callers(fleet)
+    callers.ask(one, one, one)
+    arrived, failed, waiting = callers.given
+    fleet.arrive(arrived, callers.given[arrived])
+    fleet.fail(failed)
+    one.manager.refresh()
+    put_back(fleet.database, {claims: ()})
+    one.manager.refresh()
+    one.manager.refresh()
+    assert list(fleet.claims()) == [waiting]
+    assert sum(one.free_mb().values()) == 10 * GB
+
+
+def test_who_slept_for_long_takes_purged_claims_for_no_other_history(fleet, worker, clock):
+    one, other, callers = worker(), worker(), Callers(fleet)
+    callers.ask(one)
+    [name] = callers.given
+    fleet.delete(name)
+    for _time in range(8):
+        clock.pass_by(60)
+        callers.ask(other)
+        other.manager.refresh()
+    callers.ask(one)
+    assert one.manager.reservations.histories_lost == other.manager.reservations.histories_lost == 0
+    with fleet.database.read() as conn:
+        assert not claim_rows.of_consumers(conn, [name]), "purged"
