@@ -4,6 +4,7 @@ import functools
 import signal
 import time
 
+import psutil
 import pytest
 
 from scheduler import errors
@@ -33,6 +34,16 @@ def paused(world: World) -> None:
     world.schedulers[0].signal(signal.SIGSTOP)
     time.sleep(PAUSE_SECONDS)
     world.schedulers[0].signal(signal.SIGCONT)
+
+
+def worker_paused(world: World, seconds: float) -> None:
+    """One worker of one scheduler does nothing; the other workers answer in its place."""
+    worker = psutil.Process(world.schedulers[0].pid).children()[0]
+    worker.suspend()
+    began = time.monotonic()
+    while time.monotonic() - began < seconds:
+        world.load.wait_for_answers(ANSWERS)
+    worker.resume()
 
 
 def broker_away_at_start(world: World) -> None:

@@ -2,11 +2,19 @@
 
 import contextlib
 import time
+from collections.abc import Sequence
 
 import sqlalchemy
 from sqlalchemy import exc
 
-from tests.faults.world import PAUSE_SECONDS, REDO_MIB, SILENCE_TIMEOUT_SECONDS, World
+from tests.faults.world import (
+    ANSWERS_MEANWHILE,
+    HOSTS,
+    PAUSE_SECONDS,
+    REDO_MIB,
+    SILENCE_TIMEOUT_SECONDS,
+    World,
+)
 
 DEADLOCKS = 3
 #: A row that is written when there is hardly room left, and so that it takes much.
@@ -62,6 +70,46 @@ def read_only(world: World) -> None:
     world.query("SET GLOBAL read_only = 1")
     time.sleep(PAUSE_SECONDS)
     world.query("SET GLOBAL read_only = 0")
+
+
+def gone_back(world: World, tables: Sequence[str], *, empties: bool = False) -> None:
+    """Tables are as they were some answers ago, or empty, and ids are drawn again."""
+    for table in tables:
+        world.query(f"CREATE OR REPLACE TABLE earlier_{table} AS SELECT * FROM {table}")
+        if empties:
+            world.query(f"TRUNCATE TABLE earlier_{table}")
+    world.load.wait_for_answers(ANSWERS_MEANWHILE)
+    with world.connected() as connection, connection.begin():
+        for table in tables:
+            connection.execute(sqlalchemy.text(f"DELETE FROM {table}"))
+            connection.execute(
+                sqlalchemy.text(f"INSERT INTO {table} SELECT * FROM earlier_{table}")
+            )
+    for table in tables:
+        world.query(f"ALTER TABLE {table} AUTO_INCREMENT = 1")
+        world.query(f"DROP TABLE earlier_{table}")
+    world.mended()
+
+
+def one_host_lost(world: World) -> None:
+    world.query("DELETE FROM claim_hosts WHERE host = :host", host=HOSTS[0])
+    world.mended()
+
+
+def newest_claims_lost(world: World) -> None:
+    """As many as were made while so many requests were answered."""
+    (before,) = world.query("SELECT MAX(id) AS id FROM claims")
+    world.load.wait_for_answers(ANSWERS_MEANWHILE)
+    world.query("DELETE FROM claims WHERE id > :id", id=before["id"])
+    world.mended()
+
+
+def commits_lost(world: World) -> None:
+    """The server does not write its log at each commit, and is killed."""
+    world.query("SET GLOBAL innodb_flush_log_at_trx_commit = 0")
+    world.load.wait_for_answers(ANSWERS_MEANWHILE)
+    killed(world)
+    world.mended()
 
 
 def rows_locked(world: World) -> None:

@@ -16,6 +16,8 @@ HEAD: Final = (
 KEPT, BROKEN = "yes", "**no**"
 NOTHING_LOST: Final = "every request is answered, if need be when it is asked again"
 AT_ONCE: Final = "nobody notices"
+WRITTEN_AGAIN: Final = "requests wait; what was answered is claimed again"
+CLAIMS: Final = ("claims", "claim_hosts")
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,11 @@ FAULTS: Final = (
         "one of two schedulers told to end (SIGTERM)", AT_ONCE, daemons.stopped, asks_again=False
     ),
     Fault("one of two schedulers stopped for 5 s (SIGSTOP)", NOTHING_LOST, daemons.paused),
+    Fault(
+        "one worker stopped for a minute (SIGSTOP)",
+        NOTHING_LOST,
+        functools.partial(daemons.worker_paused, seconds=60.0),
+    ),
     Fault("database restarted", "StateUnavailable while it is away", database.restarted, AWAY),
     Fault("database killed (SIGKILL)", "StateUnavailable while it is away", database.killed, AWAY),
     Fault("database stopped for 5 s (SIGSTOP)", "requests wait", database.paused, AWAY),
@@ -108,6 +115,29 @@ FAULTS: Final = (
         database.rows_locked,
         AWAY,
     ),
+    Fault(
+        "claims put back to an older copy",
+        WRITTEN_AGAIN,
+        functools.partial(database.gone_back, tables=CLAIMS),
+    ),
+    Fault(
+        "only the claims of servers put back",
+        WRITTEN_AGAIN,
+        functools.partial(database.gone_back, tables=CLAIMS[:1]),
+    ),
+    Fault(
+        "only the generations of hosts put back",
+        WRITTEN_AGAIN,
+        functools.partial(database.gone_back, tables=CLAIMS[1:]),
+    ),
+    Fault(
+        "all tables of claims emptied",
+        WRITTEN_AGAIN,
+        functools.partial(database.gone_back, tables=CLAIMS, empties=True),
+    ),
+    Fault("the newest claims deleted", WRITTEN_AGAIN, database.newest_claims_lost),
+    Fault("the generation of a host deleted", AT_ONCE, database.one_host_lost, asks_again=False),
+    Fault("commits lost when the database is killed", WRITTEN_AGAIN, database.commits_lost, AWAY),
     Fault(
         "deadlocks with somebody else's transactions", AT_ONCE, database.deadlocks, asks_again=False
     ),
