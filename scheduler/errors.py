@@ -253,6 +253,7 @@ ClassNotFound = _error(
     "ClassNotFound", "Class %(class_name)s could not be found: %(exception)s", code=404
 )
 BadCase = _error("BadCase", "%(place)s: %(reason)s")
+UnusableInput = _error("UnusableInput", "%(path)s, line %(line)s: %(reason)s")
 # Tables that are missing, too old, or not this project's to change.
 DatabaseNotReady = _error("DatabaseNotReady", "The database is not ready: %(reason)s")
 DatabaseReadOnly = _error(

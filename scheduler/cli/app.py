@@ -47,6 +47,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "state show": "scheduler.cli.state:Show",
     "state refresh": "scheduler.cli.state:refresh",
     "what-if": "scheduler.cli.what_if:WhatIf",
+    "replay": "scheduler.cli.replay:Replay",
     "shadow report": "scheduler.cli.shadow:Report",
 }
 
@@ -65,6 +66,7 @@ GROUPS = {
     "state": "see what the running schedulers know, and let them read it anew",
     "shadow": "compare a scheduler that runs beside another one with it",
     "explain": "why a server went where it went, or nowhere",
+    "replay": "decide a workload anew on a fleet in memory, and report",
     "evaluate": "decide recorded cases again, and compare",
 }
 

@@ -1,0 +1,285 @@
+"""``replay``: a workload decided anew on a fleet in memory, and a report of that."""
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from oslo_config import cfg
+from rich import progress
+from rich.console import Console
+from rich.table import Table
+
+from scheduler import conf as options
+from scheduler import errors, exit_codes
+from scheduler.cli import command
+from scheduler.cli.command import argument
+from scheduler.cli.what_if import profiles_of
+from scheduler.conf import check, filter_scheduler
+from scheduler.db.cells import CellsReader
+from scheduler.introspection import hypothetical_hosts
+from scheduler.introspection.overlay import Overlay, values_of
+from scheduler.replay import azure, report, sizing
+from scheduler.replay.comparing import Comparison
+from scheduler.replay.run import DAY, HOUR, Run
+from scheduler.replay.virtual_fleet import VirtualClock, VirtualFleet
+from scheduler.replay.workload import Faults, Workload, flavors_named, read_csv
+
+CONFIGURED: Final = "configured"
+_FLEET, _WORKLOAD, _SIZE = "the fleet", "the workload", "sizes"
+
+
+def _several(option: str, metavar: str, text: str, group: str = "") -> command.Argument:
+    return argument(
+        option,
+        metavar=metavar,
+        action="append",
+        default=[],
+        help=f"{text}; may be repeated",
+        group=group,
+    )
+
+
+class Replay(command.Base):
+    """Decide a workload anew on a fleet in memory, in virtual time, with the daemon's own engine.
+
+    Prints the measures of the fleet over time and at its end, and what was refused.  The same
+    input gives the same report to the byte.
+    """
+
+    needs_tables = False
+    arguments = (
+        argument(
+            "workload",
+            metavar="WORKLOAD",
+            type=Path,
+            help="a CSV file (arrival, lifetime, flavor, count, group, zone), or the folder of the "
+            "packed Azure trace",
+        ),
+        argument("-o", "--output", metavar="REPORT", type=Path, help="write the report as HTML"),
+        argument(
+            "-f", "--format", choices=("table", "json"), default="table", help="on the screen"
+        ),
+        _several("--set", "OPTION=VALUE", "another value of an option, in all configurations"),
+        _several(
+            "--against",
+            "OTHER",
+            "another configuration: a file, or OPTION=VALUE with more of them after semicolons",
+        ),
+        argument("--seed", type=int, default=1, metavar="N", help="for what is drawn (default 1)"),
+        argument(
+            "--fleet",
+            metavar="TEXT",
+            help="empty hosts, for example '2000 × 64 cores/256 GiB, 3 zones'",
+            group=_FLEET,
+        ),
+        argument(
+            "--fleet-from-database",
+            action="store_true",
+            help="the hosts of the database, with what they report",
+            group=_FLEET,
+        ),
+        _several("--without-host", "HOST", "as if there was no such host", _FLEET),
+        _several("--add-hosts", "PROFILE", "more hosts: a YAML file, or like:HOST:COUNT", _FLEET),
+        argument(
+            "--scale-hosts",
+            type=float,
+            default=1.0,
+            metavar="FACTOR",
+            help="so many times the hosts; which ones is drawn",
+            group=_FLEET,
+        ),
+        _several("--flavor", "NAME=VCPUS/GIB[/DISK_GB]", "a flavor of a CSV file", _WORKLOAD),
+        argument(
+            "--from-day", type=float, default=0.0, metavar="DAY", help="begin", group=_WORKLOAD
+        ),
+        argument("--days", type=float, metavar="DAYS", help="so many days", group=_WORKLOAD),
+        argument(
+            "--warm-up",
+            type=float,
+            default=0.0,
+            metavar="HOURS",
+            help="hours before refusals count, and means begin",
+            group=_WORKLOAD,
+        ),
+        argument(
+            "--lenient", action="store_true", help="leave out what cannot be read", group=_WORKLOAD
+        ),
+        argument(
+            "--compact",
+            action="store_true",
+            help="find the smallest fleet that holds the workload",
+            group=_SIZE,
+        ),
+        argument(
+            "--inflate",
+            action="store_true",
+            help="find how many times the workload fits",
+            group=_SIZE,
+        ),
+        argument(
+            "--jobs", type=command.positive, default=1, metavar="N", help="processes", group=_SIZE
+        ),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        console = Console(stderr=True)
+        workload = read(parsed_args)
+        confs = self._confs(parsed_args)
+        fleets = {name: self._fleet(conf, parsed_args) for name, conf in confs.items()}
+        first = next(iter(fleets.values()))
+        whole = first.copy()
+        runs = {
+            name: Run(
+                fleet,
+                seed=parsed_args.seed,
+                sample_seconds=HOUR,
+                warm_up_seconds=parsed_args.warm_up * HOUR,
+            )
+            for name, fleet in fleets.items()
+        }
+        comparison, began = Comparison(runs), time.perf_counter()
+        comparison.play(_tracked(workload.arrivals, "Replaying", console))
+        seconds = time.perf_counter() - began
+        about = {
+            "title": "Replay",
+            "fleet": parsed_args.fleet or "from the database",
+            "seed": parsed_args.seed,
+            "settings": {name: _settings(name, parsed_args) for name in confs},
+        }
+        document = comparison.document(workload, about)
+        subject = sizing.Subject(
+            whole, workload, next(iter(runs.values())).counts.refused, parsed_args.seed
+        )
+        document |= _sizes(subject, parsed_args, console)
+        decisions = sum(run.decisions for run in runs.values())
+        lasts = workload.arrivals[-1].at - workload.begin
+        console.print(
+            f"{decisions:,} decisions in {seconds:.1f} s: {decisions / seconds:,.0f} a second, "
+            f"{lasts * len(runs) / seconds:,.0f} × real time",
+            highlight=False,
+        )
+        self._show(document, parsed_args)
+        return exit_codes.OK
+
+    def _confs(self, parsed: argparse.Namespace) -> dict[str, Any]:
+        """The configurations by name, the one of this command first."""
+        common = values_of(parsed.set)
+        found = {CONFIGURED: Overlay.from_values(self.conf, common)}
+        for text in parsed.against:
+            if Path(text).is_file():
+                name, conf = Path(text).stem, Overlay.from_values(_read_conf(text), common)
+            else:
+                name = text
+                conf = Overlay.from_values(self.conf, {**common, **values_of(text.split(";"))})
+            if name in found:
+                raise errors.InvalidRequest(field=f"--against {text}", reason="named twice")
+            found[name] = conf
+        return found
+
+    def _fleet(self, conf: Any, parsed: argparse.Namespace) -> VirtualFleet:
+        if bool(parsed.fleet) == parsed.fleet_from_database:
+            reason = "describe one, or take it --fleet-from-database"
+            raise errors.InvalidRequest(field="--fleet", reason=reason)
+        if parsed.fleet:
+            fleet = VirtualFleet.from_description(conf, parsed.fleet)
+        else:
+            reader = CellsReader(self.conf, self.databases)
+            fleet = VirtualFleet(conf, reader, VirtualClock(time.time()))
+        hypothetical_hosts.without(fleet.table, parsed.without_host)
+        profiles = [each for text in parsed.add_hosts for each in profiles_of(text)]
+        profiles += _scale(fleet, parsed.scale_hosts, parsed.seed)
+        list(hypothetical_hosts.add(fleet.table, fleet.host_manager, conf, profiles))
+        return fleet
+
+    def _show(self, document: Mapping[str, Any], parsed: argparse.Namespace) -> None:
+        if parsed.output is not None:
+            try:
+                parsed.output.write_text(report.to_html(document), encoding="utf-8")
+            except OSError as error:
+                raise errors.InvalidRequest(field="--output", reason=str(error)) from error
+        if parsed.format == "json":
+            self.app.stdout.write(json.dumps(document, indent=1) + "\n")
+            return
+        results = document["configurations"]
+        table = Table("", *(f"{name}, {when}" for name in results for when in ("mean", "end")))
+        for row in report.measure_rows(results):
+            table.add_row(*row)
+        console = Console(file=self.app.stdout)
+        console.print(table)
+        for each in document["differences"]:
+            console.print(report.difference_sentence(each), highlight=False)
+        for key, title, unit in report.SIZES:
+            if (found := document.get(key)) is not None:
+                console.print(f"{title}: {found['median']:g} {unit}", highlight=False)
+
+
+def read(parsed: argparse.Namespace) -> Workload:
+    """The workload that the command line names; errors name file and line."""
+    path, faults = parsed.workload, Faults(lenient=parsed.lenient)
+    if path.is_dir():
+        workload = azure.read_azure(path, parsed.seed, faults)
+    else:
+        workload = read_csv(path, flavors_named(parsed.flavor), faults)
+    if parsed.from_day or parsed.days is not None:
+        begin = parsed.from_day * DAY
+        end = float("inf") if parsed.days is None else begin + parsed.days * DAY
+        workload = workload.between(begin, end)
+    return workload
+
+
+def _read_conf(path: str) -> cfg.ConfigOpts:
+    conf = cfg.ConfigOpts()
+    options.register_all(conf)
+    try:
+        conf([], default_config_files=[path], default_config_dirs=[])
+        filter_scheduler.set_default_chain(conf)
+        check.validate(conf)
+    except cfg.Error as error:
+        raise errors.InvalidRequest(field=f"--against {path}", reason=str(error)) from error
+    return conf
+
+
+def _scale(fleet: VirtualFleet, factor: float, seed: int) -> list[dict[str, Any]]:
+    """Take hosts away for a *factor* below 1; profiles of more of them for one above."""
+    hosts = sorted(fleet.table.rows_of_host)
+    if not 0 < factor < 1000:
+        raise errors.InvalidRequest(field="--scale-hosts", reason=f"{factor:g} is out of bounds")
+    random.Random(seed).shuffle(hosts)
+    wanted = max(1, round(len(hosts) * factor))
+    for host in hosts[wanted:]:
+        fleet.take_out(host)
+    return [{"like": hosts[n % len(hosts)]} for n in range(wanted - len(hosts))]
+
+
+def _settings(name: str, parsed: argparse.Namespace) -> list[str]:
+    own = [] if name == CONFIGURED else [name if "=" in name else f"the file {name}"]
+    return [*parsed.set, *own]
+
+
+def _tracked(several: Any, what: str, console: Console, total: int | None = None) -> Iterable[Any]:
+    return progress.track(
+        several,
+        what,
+        total=total,
+        console=console,
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+
+
+def _sizes(subject: sizing.Subject, parsed: argparse.Namespace, console: Console) -> dict[str, Any]:
+    found = {}
+    for name, work, count in (
+        ("compact", sizing.compact, sizing.COMPACT_TRIALS),
+        ("inflate", sizing.inflate, sizing.INFLATE_TRIALS),
+    ):
+        if getattr(parsed, name):
+            results = sizing.trials(work, subject, count, parsed.jobs)
+            tracked = _tracked(results, f"Trials ({name})", console, count)
+            found[name] = sizing.distribution(list(tracked))
+    return found

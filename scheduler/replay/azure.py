@@ -1,0 +1,161 @@
+"""The public Azure trace of 2017 in its packed form: arrivals by tenant, lifetimes in bins.
+
+Cortez et al., Resource Central, SOSP 2017; data under CC-BY-4.0.  A tenant's batch becomes one
+request per flavor.  A lifetime is drawn evenly within its bin.  Where it is not known, or the
+server outlived the trace, it is drawn from those known of the flavor that lasted so long.
+"""
+
+from __future__ import annotations
+
+import bisect
+import gzip
+import itertools
+import math
+import random
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence, Set
+from pathlib import Path
+from typing import Final
+
+from scheduler import objects
+from scheduler.replay.workload import Arrival, Faults, Workload, a_flavor
+
+SOURCE: Final = (
+    "Azure public VM trace 2017 (Cortez et al., Resource Central, SOSP 2017; CC-BY-4.0), 30 days"
+)
+FLAVORS: Final = "flav_map.txt"
+#: Arrivals, with their lifetimes where there are any.
+PARTS: Final = (
+    ("v1.train.txt.gz", None),
+    ("v1.dev.txt.gz", "v1.dev.c2100000.txt.gz"),
+    ("v1.test.txt.gz", "v1.test.c2591400.txt.gz"),
+)
+#: Flavor and lifetime of each server.
+Batch = list[tuple[str, str]]
+
+
+class _Bins:
+    """Bounds of the bins in seconds."""
+
+    def __init__(self, path: Path) -> None:
+        self.first: dict[int, int] = {}
+        self.last: dict[int, int] = {}
+        for line in path.read_text(encoding="ascii").splitlines():
+            seconds, number = map(int, line.split())
+            self.first.setdefault(number, seconds)
+            self.last[number] = seconds
+
+    def draw(self, number: int, rng: random.Random) -> float:
+        """A time within the bin; rows of it are 300 s apart."""
+        return self.first[number] + rng.random() * (self.last[number] + 300 - self.first[number])
+
+
+class _Lifetimes:
+    """The lifetimes that are known, by flavor, to draw others from."""
+
+    def __init__(self, bins: _Bins, rng: random.Random) -> None:
+        self._bins = bins
+        self._rng = rng
+        self._texts: dict[str, list[str]] = defaultdict(list)
+        self._ended: dict[str, list[int]] = defaultdict(list)
+
+    def learn(self, batch: Batch) -> None:
+        """Take note of the lifetimes in *batch*."""
+        for flavor, text in batch:
+            self._texts[flavor].append(text)
+            if text[0] == "U":
+                self._ended[flavor].append(int(text[1:]))
+
+    def sort(self) -> None:
+        """Make ready to draw."""
+        for each in self._ended.values():
+            each.sort()
+
+    def seconds(self, flavor: str, text: str) -> float:
+        """The lifetime that *text* says, drawn from what is known where that is not all."""
+        if not text:
+            texts = self._texts[flavor]
+            text = texts[self._rng.randrange(len(texts))] if texts else "C0"
+        number, ended = int(text[1:]), self._ended[flavor]
+        if text[0] != "U":
+            first = bisect.bisect_right(ended, number)
+            if first == len(ended):
+                return math.inf
+            number = ended[self._rng.randrange(first, len(ended))]
+        return self._bins.draw(number, self._rng)
+
+
+def read_azure(folder: Path, seed: int, faults: Faults) -> Workload:
+    """The 30 days in *folder*; what is drawn follows from *seed*.  UnusableInput names the line."""
+    flavors = dict(_flavors(folder / FLAVORS))
+    rng = random.Random(seed)
+    lifetimes = _Lifetimes(_Bins(folder / "interval_map.txt"), rng)
+    read = [list(_batches(folder, a, ends, flavors.keys(), faults)) for a, ends in PARTS]
+    for _at, batch in itertools.chain(*read[1:]):
+        lifetimes.learn(batch)
+    lifetimes.sort()
+    found: list[Arrival] = []
+    for at, batch in itertools.chain(*read):
+        of_flavor: dict[str, list[str]] = {}
+        for letter, text in batch:
+            of_flavor.setdefault(letter, []).append(text)
+        for letter, texts in of_flavor.items():
+            several = tuple(lifetimes.seconds(letter, text) for text in texts)
+            found.append(Arrival(f"request {len(found) + 1}", at, flavors[letter], several))
+    return Workload(SOURCE, found, faults.notes)
+
+
+def _flavors(path: Path) -> Iterator[tuple[str, objects.Flavor]]:
+    for number, line in enumerate(path.read_text(encoding="ascii").splitlines(), 1):
+        size, letter = line.split()
+        cores, gib = size.split(",")
+        yield letter, a_flavor(f"{cores}/{gib}", number, int(cores), float(gib) * 1024)
+
+
+def _batches(
+    folder: Path, arrivals: str, ends: str | None, flavors: Set[str], faults: Faults
+) -> Iterator[tuple[int, Batch]]:
+    """Second, and flavor and lifetime (a text; empty: not known) of each server of a tenant."""
+    path = folder / arrivals
+    others = itertools.repeat("") if ends is None else _lines(folder / ends, faults)
+    last = -1
+    for line, (text, other) in enumerate(zip(_lines(path, faults), others, strict=False), 1):
+        at, _blank, tokens = text.partition(" ")
+        letters = tokens.split(",")
+        known = other.partition(" ")[2].split(",") if ends else [*letters]
+        reason = ""
+        if not at.isdecimal() or len(letters) != len(known):
+            reason = f"not of the form 'seconds letters', or not as long as its line in {ends}"
+        elif strange := sorted(set(letters) - flavors - {"|", ""}):
+            reason = f"no flavor {', '.join(strange)!r:.40} in {FLAVORS}"
+        elif int(at) < last:
+            reason = f"the clock went back: {at} after {last}"
+        if reason:
+            faults.add(path, line, reason)
+            continue
+        last = int(at)
+        yield from ((last, batch) for batch in _of_tenants(letters, known if ends else None))
+
+
+def _of_tenants(letters: Sequence[str], known: Sequence[str] | None) -> Iterator[Batch]:
+    batch: Batch = []
+    for place, letter in enumerate(letters):
+        if letter == "|":
+            if batch:
+                yield batch
+            batch = []
+        elif letter:
+            batch.append((letter, "" if known is None else known[place]))
+    if batch:
+        yield batch
+
+
+def _lines(path: Path, faults: Faults) -> Iterator[str]:
+    number = 0
+    try:
+        with gzip.open(path, "rt", encoding="ascii") as file:
+            for number, line in enumerate(file, 1):  # noqa: B007
+                yield line.rstrip("\n")
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        faults.add(path, number + 1, str(error))

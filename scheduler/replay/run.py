@@ -1,0 +1,285 @@
+"""One workload on one fleet, in virtual time: arrivals, ends, samples, and what was refused."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from scheduler import objects
+from scheduler.explain.answer import to_dict
+from scheduler.hosts.reservations import Reservation
+from scheduler.replay import measures
+from scheduler.replay.measures import Room, Size
+from scheduler.replay.virtual_fleet import Outcome, VirtualFleet
+from scheduler.replay.workload import Arrival
+
+HOUR: Final = 3600.0
+DAY: Final = 24 * HOUR
+#: A server counts among the I/O operations of its host for so long.
+BUILD_SECONDS: Final = 120.0
+#: So many refusals are explained.
+WORST: Final = 5
+
+
+@dataclass(slots=True)
+class FlavorCount:
+    """Requests and servers of one flavor, and those that were refused."""
+
+    requests: int = 0
+    servers: int = 0
+    requests_refused: int = 0
+    servers_refused: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, with the rate."""
+        rate = self.servers_refused / self.servers if self.servers else 0.0
+        return {
+            "requests": self.requests,
+            "servers": self.servers,
+            "requests_refused": self.requests_refused,
+            "servers_refused": self.servers_refused,
+            "failure_rate": round(rate, 6),
+        }
+
+
+@dataclass(slots=True)
+class Counts:
+    """Everything that is counted from the end of the warm-up on."""
+
+    of_flavor: dict[str, FlavorCount] = field(default_factory=dict)
+    refused: int = 0
+    requests: int = 0
+    servers: int = 0
+
+    def add(self, arrival: Arrival, *, is_refused: bool) -> None:
+        """Count one request."""
+        count = self.of_flavor.setdefault(arrival.flavor.name, FlavorCount())
+        count.requests, count.servers = count.requests + 1, count.servers + arrival.count
+        self.requests, self.servers = self.requests + 1, self.servers + arrival.count
+        if is_refused:
+            self.refused += 1
+            count.requests_refused += 1
+            count.servers_refused += arrival.count
+
+
+class Run:
+    """A fleet with the servers of a workload, as far as it has been played.
+
+    Seconds count from the first arrival; *sample_seconds* lie between two samples of the
+    measures, *warm_up_seconds* pass before anything counts.
+    """
+
+    def __init__(
+        self,
+        fleet: VirtualFleet,
+        *,
+        seed: int = 0,
+        sample_seconds: float = HOUR,
+        warm_up_seconds: float = 0.0,
+    ) -> None:
+        self.fleet = fleet
+        self.series: list[dict[str, Any]] = []
+        self.counts = Counts()
+        self.worst: list[dict[str, Any]] = []
+        self.decisions = 0
+        self._seed = seed
+        self._begin = fleet.clock()
+        self._sample_seconds = sample_seconds
+        self._warm_up_seconds = warm_up_seconds
+        self._sampled_at = 0.0
+        self._ends: list[tuple[float, int, Reservation]] = []
+        self._builds: list[tuple[float, Sequence[Reservation]]] = []
+        self._placed = 0
+        self._named = 0
+        self._groups: dict[str, objects.InstanceGroup] = {}
+        self._mixes: dict[int, Counter[Size]] = {}
+        self._first: float | None = None
+
+    # --- time ----------------------------------------------------------------------------
+
+    def go_to(self, at: float) -> None:
+        """Let time pass until *at*, in seconds of the workload: servers are built, and end."""
+        if self._first is None:
+            self._first = at
+        now = at - self._first
+        while self._sampled_at + self._sample_seconds <= now:
+            self._sampled_at += self._sample_seconds
+            self._pass(self._sampled_at)
+            self.sample()
+        self._pass(now)
+
+    def _pass(self, now: float) -> None:
+        self.fleet.clock.advance(self._begin + now)
+        while self._builds and self._builds[0][0] <= now:
+            self.fleet.settle(self._builds.pop(0)[1])
+        while self._ends and self._ends[0][0] <= now:
+            self.fleet.remove([heapq.heappop(self._ends)[2]])
+
+    @property
+    def _now(self) -> float:
+        return self.fleet.clock() - self._begin
+
+    # --- requests ------------------------------------------------------------------------
+
+    def ask(self, arrival: Arrival) -> Outcome:
+        """Decide one request, whose time has come."""
+        spec, uuids = self._request(arrival)
+        self.decisions += 1
+        outcome = self.fleet.place(spec, uuids, seed=self._seed + self.decisions)
+        now = self._now
+        self._mix(now)[_size(arrival)] += arrival.count
+        if now >= self._warm_up_seconds:
+            self.counts.add(arrival, is_refused=outcome.is_refused)
+            if outcome.is_refused:
+                self._note_refusal(arrival, spec, uuids)
+        if not outcome.is_refused:
+            self._keep(arrival, outcome, now)
+        return outcome
+
+    def _request(self, arrival: Arrival) -> tuple[objects.RequestSpec, Sequence[str]]:
+        spec, uuids = arrival.request(), arrival.uuids
+        if not uuids:
+            first, self._named = self._named + 1, self._named + arrival.count
+            uuids = [_uuid(number) for number in range(first, self._named + 1)]
+        if arrival.group and arrival.spec is None:
+            policy, _colon, name = arrival.group.partition(":")
+            spec.instance_group = self._group(policy, name)
+        return spec, uuids
+
+    def _group(self, policy: str, name: str) -> objects.InstanceGroup:
+        """The group as the sender of a request knows it: members, and the hosts they are on."""
+        known = self._groups.get(f"{policy}:{name}")
+        if known is None:
+            uuid = _uuid(len(self._groups) + 1, "f")
+            known = objects.InstanceGroup(uuid=uuid, name=name, policy=policy, policies=[policy])
+            known.members = []
+            self._groups[f"{policy}:{name}"] = known
+        homes = self.fleet.table.host_of_instance
+        known.members = [each for each in known.members if each in homes]
+        known.hosts = list(dict.fromkeys(homes[each] for each in known.members))
+        return known
+
+    def _keep(self, arrival: Arrival, outcome: Outcome, now: float) -> None:
+        if arrival.group and arrival.spec is None:
+            group = self._groups[arrival.group]
+            group.members = [*group.members, *(str(each.uuid) for each in outcome.servers)]
+        self._builds.append((now + BUILD_SECONDS, outcome.servers))
+        for server, lifetime in zip(outcome.servers, arrival.lifetimes, strict=True):
+            if lifetime < math.inf:
+                self._placed += 1
+                heapq.heappush(self._ends, (now + lifetime, self._placed, server))
+
+    def _note_refusal(
+        self, arrival: Arrival, spec: objects.RequestSpec, uuids: Sequence[str]
+    ) -> None:
+        """Explain the refusal if it is among the worst: decided again, with the reasons."""
+        weight = arrival.count * arrival.flavor.memory_mb
+        if len(self.worst) == WORST and weight <= self.worst[-1]["weight"]:
+            return
+        explained = self.explain(spec, uuids)
+        self.worst.append(
+            {
+                "request": arrival.name,
+                "at": round(self._now, 3),
+                "flavor": arrival.flavor.name,
+                "servers": arrival.count,
+                "weight": weight,
+                "because": explained["cause"],
+            }
+        )
+        self.worst.sort(key=lambda each: (-each["weight"], each["at"]))
+        del self.worst[WORST:]
+
+    def explain(self, spec: objects.RequestSpec, uuids: Sequence[str]) -> dict[str, Any]:
+        """The decision on a request with all its reasons; nothing is kept of it."""
+        outcome = self.fleet.place(spec, uuids, seed=self._seed + self.decisions, wants_detail=True)
+        self.fleet.remove(outcome.servers)
+        return to_dict(outcome.record)
+
+    def explain_again(self, outcome: Outcome) -> str:
+        """The reason for an *outcome* that was the latest one."""
+        record = outcome.record
+        spec, count = record.request.copy(), record.num_instances
+        spec.num_instances = count
+        with self.fleet.reservations.without(outcome.servers):
+            again = self.fleet.place(spec, seed=record.seed, wants_detail=True)
+            self.fleet.remove(again.servers)
+        return str(to_dict(again.record)["cause"])
+
+    # --- measures ------------------------------------------------------------------------
+
+    def _mix(self, now: float) -> Counter[Size]:
+        """The sizes asked for on the day of *now*, so far."""
+        return self._mixes.setdefault(int(now // DAY), Counter())
+
+    def sample(self) -> dict[str, Any]:
+        """The measures as of now, which are added to the series."""
+        room, now = Room.from_table(self.fleet.table), self._now
+        day = int(now // DAY)
+        mix = self._mixes.get(day) or self._mixes.get(day - 1) or Counter()
+        found = {
+            "at": round(now, 3),
+            "servers": len(self.fleet.table.host_of_instance),
+            "hosts": len(room.is_empty),
+            **measures.occupancy(room),
+            "stranded_share": measures.stranding(room, mix, self._seed),
+            "fragment_rate": measures.fragment_rate(room, mix),
+        }
+        self.series.append(found)
+        return found
+
+    def result(self) -> dict[str, Any]:
+        """All measures, over time and at the end."""
+        end = self.sample()
+        counted = [each for each in self.series if each["at"] >= self._warm_up_seconds] or [end]
+        counts = self.counts
+        return {
+            "requests": counts.requests,
+            "servers": counts.servers,
+            "requests_refused": counts.refused,
+            "failure_rate_by_flavor": {
+                name: count.to_dict() for name, count in sorted(counts.of_flavor.items())
+            },
+            "mean": _mean(counted),
+            "end": end,
+            "worst_refusals": [
+                {key: value for key, value in each.items() if key != "weight"}
+                for each in self.worst
+            ],
+            "series": self.series,
+        }
+
+
+def _uuid(number: int, kind: str = "8") -> str:
+    return f"00000000-0000-4000-{kind}000-{number:012x}"
+
+
+def _size(arrival: Arrival) -> Size:
+    flavor = arrival.flavor
+    return flavor.vcpus, flavor.memory_mb, (flavor.root_gb + flavor.ephemeral_gb) * 1024
+
+
+def _mean(samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The mean of every number of *samples*, but for their times."""
+    found: dict[str, Any] = {}
+    for name, value in samples[0].items():
+        several = [each[name] for each in samples]
+        if isinstance(value, dict):
+            found[name] = _mean(several)
+        elif name != "at":
+            found[name] = round(math.fsum(several) / len(several), 6)
+    return found
+
+
+def play(run: Run, arrivals: Iterable[Arrival], most_refused: int | None = None) -> bool:
+    """Play all *arrivals*; False as soon as more than *most_refused* were refused."""
+    for arrival in arrivals:
+        run.go_to(arrival.at)
+        run.ask(arrival)
+        if most_refused is not None and run.counts.refused > most_refused:
+            return False
+    return True

@@ -1,0 +1,200 @@
+"""Workloads: servers that were asked for, when, and how long they lived.
+
+A row of a CSV file is ``arrival,lifetime,flavor,count,group,zone``: seconds, seconds (empty: to
+the end), ``vCPUs/GiB`` or ``vCPUs/GiB/GB of disk`` or a named flavor, and what may be empty.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from scheduler import errors, objects
+
+COLUMNS: Final = ("arrival", "lifetime", "flavor", "count", "group", "zone")
+MOST_SERVERS: Final = 10_000
+_SIZE: Final = re.compile(r"(\d+)/(\d+(?:\.\d+)?)(?:/(\d+))?")
+_POLICIES: Final = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One request: *lifetimes* of its servers in seconds, infinite for those that stay."""
+
+    name: str
+    at: float
+    flavor: objects.Flavor
+    lifetimes: Sequence[float]
+    #: ``policy:name`` of its server group.
+    group: str = ""
+    zone: str = ""
+    #: The request as it was recorded, where it was, and the uuids of its servers.
+    spec: objects.RequestSpec | None = None
+    uuids: Sequence[str] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of servers."""
+        return len(self.lifetimes)
+
+    def request(self) -> objects.RequestSpec:
+        """The request in the form of the message bus."""
+        if self.spec is not None:
+            return self.spec
+        spec = objects.RequestSpec(flavor=self.flavor, num_instances=self.count)
+        if self.zone:
+            spec.availability_zone = self.zone
+        return spec
+
+
+@dataclass(slots=True)
+class Workload:
+    """*arrivals* in order of time, where they come from, and what could not be used."""
+
+    source: str
+    arrivals: Sequence[Arrival]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def begin(self) -> float:
+        """Time of the first arrival."""
+        return self.arrivals[0].at
+
+    def between(self, begin: float, end: float) -> Workload:
+        """The arrivals from *begin* on and before *end*, seconds after the first one."""
+        first = self.begin
+        some = [each for each in self.arrivals if begin <= each.at - first < end]
+        return Workload(self.source, _required(some, self.source), self.notes)
+
+    def inflated(self, factor: float, phase: float) -> Workload:
+        """The same with *factor* times the requests, spread evenly; they come at the same times.
+
+        *phase*, 0 to 1, says which ones are more.
+        """
+        found: list[Arrival] = []
+        for number, each in enumerate(self.arrivals):
+            times = math.floor((number + 1) * factor + phase)
+            times -= math.floor(number * factor + phase)
+            found += itertools.repeat(each, times)
+        return Workload(self.source, found, self.notes)
+
+
+class Faults:
+    """What is wrong with lines of files: told at once, or counted where it is to be *lenient*."""
+
+    def __init__(self, *, lenient: bool = False) -> None:
+        self.lenient = lenient
+        self.notes: list[str] = []
+
+    def add(self, path: Path, line: int, reason: str) -> None:
+        """Raise UnusableInput naming file and line, or note that the line is left out."""
+        error = errors.UnusableInput(path=path, line=line, reason=reason)
+        if not self.lenient:
+            raise error
+        self.notes.append(str(error))
+
+
+def read_csv(
+    path: Path, named: Mapping[str, objects.Flavor], faults: Faults, *, limit: int = MOST_SERVERS
+) -> Workload:
+    """The workload of a CSV file; *named* are flavors by name.  UnusableInput names the line."""
+    flavors, arrivals, last = dict(named), list[Arrival](), -math.inf
+    for line, row in _rows(path):
+        try:
+            arrival = _arrival(row, line, flavors, limit)
+            if arrival.at < last:
+                raise ValueError(f"the clock went back: arrival {arrival.at:g} after {last:g}")
+        except ValueError as error:
+            faults.add(path, line, str(error))
+            continue
+        last = arrival.at
+        arrivals.append(arrival)
+    return Workload(path.name, _required(arrivals, path.name), faults.notes)
+
+
+def _required(arrivals: Sequence[Arrival], name: str) -> Sequence[Arrival]:
+    if not arrivals:
+        raise errors.InvalidRequest(field=name, reason="it has no arrivals that could be used")
+    return arrivals
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file)
+            header = [each.strip().lower() for each in next(reader, [])]
+            if missing := [each for each in COLUMNS[:3] if each not in header]:
+                reason = f"no column {', '.join(missing)}; columns are {', '.join(COLUMNS)}"
+                raise errors.UnusableInput(path=path, line=1, reason=reason)
+            for row in reader:
+                if row:
+                    yield reader.line_num, dict(zip(header, map(str.strip, row), strict=False))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise errors.UnusableInput(path=path, line=0, reason=str(error)) from error
+
+
+def _arrival(
+    row: Mapping[str, str], line: int, flavors: dict[str, objects.Flavor], limit: int
+) -> Arrival:
+    at, lifetime = _seconds("arrival", row), _seconds("lifetime", row, math.inf)
+    text = row.get("count") or "1"
+    if not text.isdecimal() or not 1 <= int(text) <= limit:
+        raise ValueError(f"count {text!r:.40} is not a number from 1 to {limit}")
+    group = row.get("group", "")
+    policy = group.partition(":")[0]
+    if group and (":" not in group or policy not in _POLICIES):
+        raise ValueError(f"group {group!r:.80} is not POLICY:NAME of {', '.join(_POLICIES)}")
+    name = row.get("flavor", "")
+    if name not in flavors:
+        flavors[name] = flavor_of(name, len(flavors) + 1)
+    lifetimes = (lifetime,) * int(text)
+    return Arrival(f"line {line}", at, flavors[name], lifetimes, group, row.get("zone", ""))
+
+
+def _seconds(name: str, row: Mapping[str, str], default: float | None = None) -> float:
+    text = row.get(name, "")
+    if not text and default is not None:
+        return default
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise ValueError(f"{name} {text!r:.40} is not a number of seconds")
+    return found
+
+
+def flavor_of(text: str, number: int, name: str | None = None) -> objects.Flavor:
+    """The flavor of a text ``4/16`` or ``4/16/100``; ValueError if it is none."""
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise ValueError(f"flavor {text!r:.80} is neither VCPUS/GIB[/DISK_GB] nor a known name")
+    return a_flavor(name or text, number, int(found[1]), float(found[2]) * 1024, int(found[3] or 0))
+
+
+def a_flavor(
+    name: str, number: int, vcpus: int, memory_mb: float, disk_gb: int = 0
+) -> objects.Flavor:
+    """A flavor without extra specs."""
+    sizes: dict[str, Any] = {"vcpus": vcpus, "memory_mb": int(memory_mb), "root_gb": disk_gb}
+    return objects.Flavor(
+        id=number, flavorid=name, name=name, ephemeral_gb=0, swap=0, extra_specs={}, **sizes
+    )
+
+
+def flavors_named(pairs: Iterable[str]) -> dict[str, objects.Flavor]:
+    """Flavors of texts ``name=4/16``; InvalidRequest for one that is none."""
+    found: dict[str, objects.Flavor] = {}
+    for pair in pairs:
+        name, _equals, size = pair.partition("=")
+        try:
+            found[name] = flavor_of(size, len(found) + 1, name)
+        except ValueError as error:
+            raise errors.InvalidRequest(field=f"--flavor {pair}", reason=str(error)) from error
+    return found
