@@ -146,6 +146,11 @@ placement-venv: $(VENV)/ready-test  ## Install Placement into .venv-placement (o
 venv: $(VENV)/ready-check  ## Install the project and everything for developing it into .venv
 	@echo "Ready: $(RUN)/python"
 
+# TRACE is the folder of the packed Azure trace; TRACE_ARGS: --from-day, --days.
+.PHONY: trace
+trace: $(VENV)/ready-run  ## Replay a month of a public cloud under three configurations, write docs/evidence/trace.md
+	$(RUN)/python -m benchmarks.trace $(TRACE) $(TRACE_ARGS)
+
 .PHONY: bench
 bench: $(VENV)/ready-test servers  ## Measure (BENCH_ARGS: workloads), write docs/evidence/benchmarks.md anew
 	$(RUN)/python -m benchmarks --keep benchmarks/results/results.json $(BENCH_ARGS)

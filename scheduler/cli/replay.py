@@ -12,7 +12,7 @@ from typing import Any, Final
 from oslo_config import cfg
 from rich import progress
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from scheduler import conf as options
 from scheduler import errors, exit_codes
@@ -206,7 +206,10 @@ class Replay(command.Base):
             self.app.stdout.write(json.dumps(document, indent=1) + "\n")
             return
         results = document["configurations"]
-        table = Table("", *(f"{name}, {when}" for name in results for when in ("mean", "end")))
+        table = Table(Column(no_wrap=True))
+        for name in results:
+            for when in ("mean", "end"):
+                table.add_column(f"{name}, {when}", justify="right")
         for row in report.measure_rows(results):
             table.add_row(*row)
         console = Console(file=self.app.stdout)

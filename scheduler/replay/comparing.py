@@ -13,7 +13,7 @@ from scheduler.replay.workload import Arrival, Workload
 
 @dataclass(slots=True)
 class Difference:
-    """How the requests of one configuration fare against those of the first one."""
+    """Requests of one configuration against those of the first one."""
 
     requests: int = 0
     elsewhere: int = 0

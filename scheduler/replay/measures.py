@@ -25,7 +25,7 @@ _MOST_FLAVORS: Final = 32
 Size = tuple[int, int, int]
 """Cores, MiB of memory, MiB of disk."""
 Mix = Mapping[Size, int]
-"""How often each size is asked for."""
+"""Times that each size is asked for."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ _STYLE: Final = """
 --c0:#74a7ff;--c1:#ff9b66;--c2:#6cd391;--c3:#cf9bff;--c4:#e5c158;--c5:#5fd0e5}}
 body{background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif;max-width:1080px;
 margin:2rem auto;padding:0 1rem}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
-p,li{max-width:52rem}.dim,figcaption{color:var(--dim)}table{border-collapse:collapse}
+p,li{max-width:52rem;overflow-wrap:anywhere}.dim,figcaption{color:var(--dim)}table{border-collapse:collapse}
 .wide{overflow-x:auto}td,th{padding:.25rem .8rem .25rem 0;border-bottom:1px solid var(--line);
 text-align:right;white-space:nowrap}td:first-child,th:first-child{text-align:left}
 .charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(320px,1fr));gap:1rem}
@@ -61,7 +61,7 @@ def to_html(document: Document) -> str:
             "<h2>Over time</h2><p>",
             *_legend(results),
             "<span class=dim>x: days</span></p><div class=charts>",
-            *_charts(results),
+            *charts(results),
             "</div>",
             *_sizes(document),
             *_differences(document["differences"]),
@@ -126,7 +126,8 @@ def _legend(results: Mapping[str, Document]) -> Iterator[str]:
         yield f"<span class=key><i class=b{number % 6}></i>{escape(name)}</span>"
 
 
-def _charts(results: Mapping[str, Document]) -> Iterator[str]:
+def charts(results: Mapping[str, Document]) -> Iterator[str]:
+    """The charts of measures over time; x is in days."""
     picks: list[tuple[str, Pick]] = [
         (f"{title}, {resource}", lambda s, name=name, of=resource: s[name][of])  # type: ignore[misc]
         for title, name in _SHARES

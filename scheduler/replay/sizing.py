@@ -59,7 +59,7 @@ def compact(subject: Subject, number: int) -> int:
 
 
 def inflate(subject: Subject, number: int) -> float:
-    """How many times the workload fits in trial *number*, up to MOST_TIMES."""
+    """Times that the workload fits in trial *number*, up to MOST_TIMES."""
     phase = random.Random(f"{subject.seed} {number}").random()
 
     @functools.cache
@@ -78,7 +78,7 @@ def inflate(subject: Subject, number: int) -> float:
     return round(holds, 3)
 
 
-#: What the processes of a pool work on, which they have by being forked.
+#: Work of the processes of a pool, which they have by being forked.
 _subject: list[Subject] = []
 
 

@@ -86,7 +86,7 @@ class Workload:
 
 
 class Faults:
-    """What is wrong with lines of files: told at once, or counted where it is to be *lenient*."""
+    """Faults of lines of files: raised at once, or noted where reading is *lenient*."""
 
     def __init__(self, *, lenient: bool = False) -> None:
         self.lenient = lenient

@@ -1,0 +1,80 @@
+"""``replay``: pages, numbers and errors; without broker and database."""
+
+import functools
+import json
+import pathlib
+
+import pytest
+
+from scheduler import exit_codes
+
+pytestmark = pytest.mark.slow
+
+DAY = """arrival,lifetime,flavor,count,group,zone
+0,3600,4/16,2,,
+10,,web,3,anti-affinity:front,
+20,7200,8/32/100,1,,zone-1
+9000,,64/256,2,,
+"""
+FLEET = ("--fleet", "4 × 64 cores/256 GiB, 2 zones", "--set", "ram_allocation_ratio=1")
+STACKING = "ram_weight_multiplier=-1;io_ops_weight_multiplier=0"
+
+
+@pytest.fixture
+def replay(config_file, run, tmp_path):
+    """Run the command on a day; give its status and what it prints."""
+    pathlib.Path(config_file).write_text("[database]\nconnection = sqlite:////nowhere/at/all\n")
+    day = tmp_path / "day.csv"
+    day.write_text(DAY)
+    return functools.partial(run, "replay", str(day), "--flavor", "web=16/64")
+
+
+def test_pages_and_numbers_are_the_same_each_time(replay, tmp_path):
+    pages, numbers = [], []
+    for name in ("one.html", "two.html"):
+        page = tmp_path / name
+        status, out, err = replay(*FLEET, "--against", STACKING, "-o", str(page), "-f", "json")
+        assert status == exit_codes.OK
+        assert "8 decisions" in err
+        pages.append(page.read_bytes())
+        numbers.append(out)
+    assert pages[0] == pages[1]
+    assert numbers[0] == numbers[1]
+    found = json.loads(numbers[0])
+    assert list(found["configurations"]) == ["configured", STACKING]
+    assert found["configurations"]["configured"]["requests"] == 4
+    assert found["settings"][STACKING] == ["ram_allocation_ratio=1", STACKING]
+
+
+def test_other_fleets_and_another_file(replay, tmp_path):
+    other = tmp_path / "stacking.conf"
+    other.write_text("[filter_scheduler]\nram_weight_multiplier = -1\n")
+    scaled = ("--scale-hosts", "0.5", "--add-hosts", "like:host-1:3", "--without-host", "host-2")
+    status, out, _err = replay(*FLEET, "--seed", "3", *scaled[2:], "-f", "json")
+    assert status == exit_codes.OK
+    assert json.loads(out)["configurations"]["configured"]["end"]["hosts"] == 6
+    status, out, _err = replay(*FLEET, "--against", str(other), "--compact")
+    assert status == exit_codes.OK
+    assert "only by stacking" in " ".join(out.split())
+    assert "Smallest fleet that holds this workload: 2 hosts" in " ".join(out.split())
+    status, out, _err = replay(*FLEET, *scaled[:2], "-f", "json")
+    assert json.loads(out)["configurations"]["configured"]["end"]["hosts"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ([], "describe one, or take it --fleet-from-database"),
+        (["--fleet", "many"], "fleet 'many': not of the form"),
+        ([*FLEET, "--set", "ram_weight=1"], "--set ram_weight: no decision reads"),
+        ([*FLEET, "--against", "x"], "--set x: no value"),
+        ([*FLEET, "--without-host", "h"], "--without-host h"),
+        ([*FLEET, "--scale-hosts", "0"], "--scale-hosts: 0 is out of bounds"),
+        ([*FLEET, "--from-day", "9"], "day.csv: it has no arrivals"),
+        ([*FLEET, "--flavor", "web=x"], "--flavor web=x: flavor 'x' is neither"),
+    ],
+)
+def test_mistakes_are_named(replay, words, complaint):
+    status, _out, err = replay(*words)
+    assert status == exit_codes.FAILURE
+    assert complaint in " ".join(err.split())

@@ -1,0 +1,131 @@
+"""Workloads on fleets: measures worked out by hand, groups, comparisons, sizes."""
+
+import json
+import math
+
+import pytest
+
+from scheduler.introspection.overlay import Overlay, values_of
+from scheduler.replay import measures, report, sizing
+from scheduler.replay.comparing import Comparison
+from scheduler.replay.measures import Room
+from scheduler.replay.run import Run, play
+from scheduler.replay.virtual_fleet import VirtualFleet
+from scheduler.replay.workload import Arrival, Workload, a_flavor
+from tests.builders import a_conf
+
+SMALL, LARGE = a_flavor("small", 1, 2, 4096), a_flavor("large", 2, 8, 8192)
+NO_OVERCOMMIT = ["cpu_allocation_ratio=1", "ram_allocation_ratio=1", "semantics=newton"]
+CORES = "enabled_filters=CoreFilter,RamFilter,ComputeFilter"
+
+
+def a_fleet(text: str, *settings: str, filters: str = CORES) -> VirtualFleet:
+    values = values_of([*NO_OVERCOMMIT, filters, *settings])
+    return VirtualFleet.from_description(Overlay.from_values(a_conf(), values), text)
+
+
+def an_arrival(at: float, flavor=SMALL, count: int = 1, life: float = math.inf, **more: str):
+    return Arrival(f"at {at:g}", at, flavor, (life,) * count, **more)
+
+
+def test_measures_of_a_fleet_half_used() -> None:
+    fleet = a_fleet("2 × 8 cores/16 GiB/10 GB")
+    run = Run(fleet)
+    play(run, [an_arrival(0, LARGE), an_arrival(1, count=3)])
+    room = Room.from_table(fleet.table)
+    found = measures.occupancy(room)
+    assert found["allocated_share"] == {"cores": 14 / 16, "memory": 0.625, "disk": 0.0}
+    assert found["empty_hosts"] == 0
+    stranded = measures.stranding(room, {(2, 4096, 0): 1}, 1)
+    assert stranded == {"cores": 0.0, "memory": 0.25, "disk": 1.0}
+    mix = {(2, 4096, 0): 3, (8, 8192, 0): 1}
+    assert measures.fragment_rate(room, mix)["cores"] == 0.25
+
+
+def test_disabled_hosts_are_no_capacity_and_empty_ones_count() -> None:
+    fleet = a_fleet("3 × 8 cores/16 GiB")
+    fleet.set_disabled("host-3")
+    play(Run(fleet), [an_arrival(0)])
+    found = measures.occupancy(Room.from_table(fleet.table))
+    assert found["allocated_share"]["cores"] == 0.125
+    assert found["packing_density"]["cores"] == 0.25
+    assert (found["empty_hosts"], found["empty_host_share"]) == (1, 0.5)
+
+
+def test_servers_end_and_refusals_are_counted_and_explained() -> None:
+    run = Run(a_fleet("1 × 8 cores/64 GiB"))
+    arrivals = [
+        *(an_arrival(0, LARGE, life=100), an_arrival(50, count=2), an_arrival(150, LARGE)),
+        an_arrival(7300, LARGE),
+    ]
+    play(run, arrivals)
+    found = run.result()
+    assert (found["requests"], found["servers"], found["requests_refused"]) == (4, 5, 2)
+    assert found["failure_rate_by_flavor"]["small"]["failure_rate"] == 1.0
+    assert found["failure_rate_by_flavor"]["large"]["servers_refused"] == 1
+    assert [each["request"] for each in found["worst_refusals"]] == ["at 50", "at 7300"]
+    assert "CoreFilter" in found["worst_refusals"][0]["because"]
+    assert [each["at"] for each in found["series"]] == [3600, 7200, 7300]
+    assert found["mean"]["allocated_share"]["cores"] == 1.0
+
+
+def test_nothing_counts_before_the_warm_up_is_over() -> None:
+    run = Run(a_fleet("1 × 8 cores/64 GiB"), warm_up_seconds=100)
+    play(run, [an_arrival(0, LARGE), an_arrival(10), an_arrival(200)])
+    assert (run.result()["requests"], run.result()["requests_refused"]) == (1, 1)
+
+
+def test_groups_and_zones_are_kept() -> None:
+    filters = "enabled_filters=AvailabilityZoneFilter,ServerGroupAntiAffinityFilter"
+    fleet = a_fleet("4 × 8 cores/16 GiB, 2 zones", filters=filters)
+    run = Run(fleet)
+    many = [an_arrival(at, group="anti-affinity:web", zone="zone-1", life=60) for at in range(3)]
+    assert [run_one(run, each) for each in many] == [["host-1"], ["host-3"], []]
+    assert run_one(run, an_arrival(100, group="anti-affinity:web", count=4)) == [
+        *("host-1", "host-2", "host-3", "host-4")
+    ]
+
+
+def run_one(run: Run, arrival: Arrival) -> list[str]:
+    run.go_to(arrival.at)
+    return [each.key[0] for each in run.ask(arrival).servers]
+
+
+def test_two_configurations_side_by_side_and_the_report_is_the_same_each_time() -> None:
+    arrivals = [an_arrival(at, count=2, life=500) for at in range(0, 4000, 100)]
+    arrivals += [an_arrival(4000, LARGE)]
+    stacking = ["ram_weight_multiplier=-1", "io_ops_weight_multiplier=0"]
+    pages, documents = [], []
+    for _time in range(2):
+        fleets = {"spread": a_fleet("4 × 8 cores/16 GiB"), "stack <&>": None}
+        fleets["stack <&>"] = a_fleet("4 × 8 cores/16 GiB", *stacking)
+        comparison = Comparison({name: Run(fleet) for name, fleet in fleets.items()})
+        workload = Workload("a day", arrivals, ["a note"])
+        comparison.play(workload.arrivals)
+        about = {"title": "Replay", "fleet": "4", "settings": dict.fromkeys(fleets, ["x=1"])}
+        documents.append(comparison.document(workload, about))
+        pages.append(report.to_html(documents[-1]))
+    assert pages[0] == pages[1]
+    assert json.dumps(documents[0]) == json.dumps(documents[1])
+    (difference,) = documents[0]["differences"]
+    assert difference["elsewhere"] > 0
+    assert difference["refused_only_by"] == {"spread": 1, "stack <&>": 0}
+    assert difference["first"]["request"] == "at 0"
+    assert difference["first"]["spread"].startswith("host-1, host-2 were chosen")
+    assert difference["first"]["stack <&>"].startswith("host-1 (x2) was chosen")
+    assert "stack &lt;&amp;&gt;" in pages[0]
+    assert "<svg" in pages[0]
+    assert not [each for each in ("<script", "http", "url(") if each in pages[0]]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_smallest_fleet_and_the_largest_workload(jobs: int) -> None:
+    fleet = a_fleet("10 × 8 cores/16 GiB")
+    workload = Workload("a day", [an_arrival(at, LARGE, life=1000) for at in range(4)])
+    subject = sizing.Subject(fleet, workload, 0, 1)
+    found = sizing.distribution(list(sizing.trials(sizing.compact, subject, 3, jobs)))
+    assert found == {"least": 4, "median": 4, "most": 4, "trials": [4, 4, 4]}
+    (times,) = sizing.trials(sizing.inflate, subject, 1, jobs)
+    assert 2.5 <= times <= 2.75
+    assert len(fleet.table) == 10
+    assert not fleet.table.host_of_instance
