@@ -79,7 +79,8 @@ def distinct(hosts: Candidates, name: str) -> tuple[list[Any], np.ndarray] | Non
         return interned([hosts.table.value(row, column) if there else None for row, there in known])
     if name in NUMBERS:
         numbers, positions = np.unique(getattr(hosts, name), return_inverse=True)
-        return numbers.tolist(), positions
+        is_whole = name in columns.INT_COLUMNS
+        return (numbers.astype(np.int64) if is_whole else numbers).tolist(), positions
     if name in _TEXTS or name in columns.DOCUMENT_PARSERS:
         return hosts.documents(_TEXTS.get(name, name))
     if name in _ELSEWHERE:

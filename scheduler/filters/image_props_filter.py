@@ -61,7 +61,7 @@ class ImagePropertiesFilter(HostFilter):
             test = self.version_test(requirement)
             versions, at = np.unique(hosts.hypervisor_version[fitting], return_inverse=True)
             satisfied = hosts.everything(True)
-            satisfied[fitting] = np.array([test(each) for each in versions.tolist()], np.bool_)[at]
+            satisfied[fitting] = np.array([test(int(each)) for each in versions], np.bool_)[at]
             yield VERSION, satisfied
         if bits:
             judged = host_attributes.judge(

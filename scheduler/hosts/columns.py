@@ -62,7 +62,9 @@ INTERNAL_COLUMNS = {
 TEXT_COLUMNS = ("host", "nodename", "uuid", "host_ip", "hypervisor_type", "cell_uuid")
 
 COLUMN_TYPES: dict[str, type] = {
-    **dict.fromkeys(INT_COLUMNS, np.int64),
+    # Whole numbers below 2**53 are exact in doubles, which take half the time of integers to
+    # multiply with ratios and to normalise.
+    **dict.fromkeys(INT_COLUMNS, np.float64),
     **dict.fromkeys(FLOAT_COLUMNS, np.float64),
     **INTERNAL_COLUMNS,
 }

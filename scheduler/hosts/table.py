@@ -30,6 +30,7 @@ _COPIED = (
 )
 #: Per row the table's version of its last change, and of the last host that came or went.
 _VERSIONS = ("changed_at", "given_at")
+_INTEGERS = frozenset(columns.INT_COLUMNS)
 _NO_SERVICE: Mapping[str, Any] = MappingProxyType({})
 Key = tuple[str, str | None]
 
@@ -109,7 +110,9 @@ class HostTable:
         """One row's value of a numeric, text or document (parsed) column."""
         number = self._read_only[name].item(row)
         pool = self.pools.get(name)
-        return number if pool is None else pool.parsed(number)
+        if pool is not None:
+            return pool.parsed(number)
+        return int(number) if name in _INTEGERS else number
 
     def content(self, row: int, name: str) -> Any:
         """One row's document as it was stored."""
@@ -189,7 +192,7 @@ class HostTable:
         """Add or update the row of *key* with column, text and document *values*."""
         row = self.rows.get(key)
         if row is None:
-            row = self._add(key)
+            row = self._add(key, values)
         node_id_before = self.value(row, "node_id")
         self.update(row, values)
         node_id = self.value(row, "node_id")
@@ -199,7 +202,7 @@ class HostTable:
             self._order = None
         return row
 
-    def _add(self, key: Key) -> int:
+    def _add(self, key: Key, values: Mapping[str, Any]) -> int:
         host, node = key
         # Hosts that come have higher ids than all others: behind these they are in order.
         if len(self._free) > max(len(self.rows), FIRST_CAPACITY):
@@ -208,7 +211,8 @@ class HostTable:
             if self._used == self.capacity:
                 self._grow(self.capacity * 2)
             row, self._used = self._used, self._used + 1
-        first = {"host": host, "nodename": node, "aggregates": self._aggregates_content(host)}
+        aggregates = self._aggregates_content(host)
+        first = {**values, "host": host, "nodename": node, "aggregates": aggregates}
         for name, array in self._arrays.items():
             if name in self.pools:
                 array[row] = self.pools[name].acquire(first.get(name))

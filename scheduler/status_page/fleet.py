@@ -117,7 +117,8 @@ class Fleet:
             read_at = manager.read_at or 0.0
             keys = dict(table.rows)
             at = np.fromiter(keys.values(), dtype=np.int64, count=len(keys))
-            own = {name: table.column(name)[at] for name in (*NUMBERS, *RATIOS, *_FLAGS, SEEN)}
+            own = {name: table.column(name)[at] for name in (*RATIOS, *_FLAGS, SEEN)}
+            own |= {name: table.column(name)[at].astype(np.int64) for name in NUMBERS}
             documents = table.column("aggregates")[at].tolist()
             aggregates = {each: _membership(table, each) for each in set(documents)}
             cells = [table.value(row, "cell_uuid") for row in keys.values()]

@@ -212,6 +212,19 @@ def test_rows_are_updated_in_place_and_columns_are_read_only():
         table.service(0)["disabled"] = True
 
 
+def test_numbers_are_whole_and_exact():
+    table = a_fleet({"free_disk_mb": 2**41 + 1, "hypervisor_version": 7_000_001})
+    [largest, version] = [table.value(0, name) for name in ("free_disk_mb", "hypervisor_version")]
+    assert (largest, version, type(largest)) == (2**41 + 1, 7_000_001, int)
+    table.add([0, 0], {"free_disk_mb": -1})
+    assert table.value(0, "free_disk_mb") == 2**41 - 1
+
+
+def test_hosts_that_come_leave_no_number_of_a_document_unused():
+    table = a_fleet({"stats": {"a": "1"}}, {"stats": {"a": "2"}}, {"stats": {"a": "1"}})
+    assert {name for name, pool in table.pools.items() if pool.capacity > len(pool)} == set()
+
+
 def test_a_removed_row_leaves_nothing_to_the_next_one(monkeypatch):
     filled = {"stats": {"a": "1"}, "host_ip": "192.0.2.1", "aggregates": [{"ssd": "yes"}]}
     table = a_fleet({**filled, "service": {"disabled": True, "forced_down": True}})
