@@ -31,12 +31,15 @@ LIMITS_WITHOUT_NETWORKS: Final = "1.0"
 
 
 #: Parts of a RequestSpec that are as long as their sender likes.
-_LISTS = (
-    *("scheduler_hints", "ignore_hosts", "force_hosts", "force_nodes", "requested_resources"),
-    *("flavor.extra_specs", "instance_group.members", "instance_group.hosts"),
-    *("pci_requests.requests", "numa_topology.cells", "requested_destination.aggregates"),
-    *("requested_destination.forbidden_aggregates", "retry.hosts"),
-)
+_LISTS = [
+    (path, path.split("."))
+    for path in (
+        *("scheduler_hints", "ignore_hosts", "force_hosts", "force_nodes", "requested_resources"),
+        *("flavor.extra_specs", "instance_group.members", "instance_group.hosts"),
+        *("pci_requests.requests", "numa_topology.cells", "requested_destination.aggregates"),
+        *("requested_destination.forbidden_aggregates", "retry.hosts"),
+    )
+]
 #: Limits of the columns that a request is written to.
 _LARGEST_INTEGER: Final = 2**31 - 1
 _MOST_CHARACTERS: Final = 255
@@ -73,9 +76,9 @@ class RequestLimits:
 
     def check(self, spec: objects.RequestSpec) -> None:
         """Raise InvalidRequest naming the first part of *spec* that is too large."""
-        for path in _LISTS:
+        for path, names in _LISTS:
             part: Any = spec
-            for name in path.split("."):
+            for name in names:
                 part = None if part is None else getattr(part, name)
             self._check_size(path, part or (), self.most_entries, "entries")
         hints = spec.scheduler_hints or {}
@@ -316,7 +319,8 @@ def _check_type(field: str, value: Any, wanted: type) -> None:
 
 
 def _check_uuids(field: str, uuids: Sequence[str]) -> None:
-    for uuid, times in Counter(uuids).items():
+    several = Counter(uuids) if len(uuids) > 1 else dict.fromkeys(uuids, 1)
+    for uuid, times in several.items():
         if times > 1:
             raise errors.InvalidRequest(field=field, reason=f"{uuid!r:.80} is named twice")
         if not _UUID.fullmatch(uuid):

@@ -128,7 +128,8 @@ class Settings:
     def own_spec(self, spec: objects.RequestSpec) -> objects.RequestSpec:
         """A copy of *spec* for one decision, which changes it; no file is read."""
         own = spec.copy()
-        own.config_options = copy.deepcopy(self.json_options.known)
+        known = self.json_options.known
+        own.config_options = copy.deepcopy(known) if known else {}
         return own
 
 

@@ -44,11 +44,12 @@ def zone_of(host: HostState, zone_if_none: str) -> str:
 
 def selection_of(host: HostState, limits: dict[str, Any], zone_if_none: str) -> objects.Selection:
     """The Selection of *host* with *limits*; *zone_if_none* if no aggregate names a zone."""
+    value, row = host.table.value, host.row
     selection = objects.Selection(
-        compute_node_uuid=host.uuid,
-        service_host=host.host,
-        nodename=host.nodename,
-        cell_uuid=host.cell_uuid,
+        compute_node_uuid=value(row, "uuid"),
+        service_host=value(row, "host"),
+        nodename=value(row, "nodename"),
+        cell_uuid=value(row, "cell_uuid"),
         limits=objects.SchedulerLimits.from_dict(limits),
         allocation_request=NO_ALLOCATION_REQUEST,
         allocation_request_version=None,

@@ -21,7 +21,7 @@ Claimable = Callable[[np.ndarray], np.ndarray]
 
 
 Draws = Callable[[], random.Random]
-"""The source of random numbers, made when it is first wanted: few decisions draw."""
+"""Gives the source of random numbers."""
 FirstOf = Callable[[np.ndarray], int]
 """The one of some rows, given in the table's order, that stood first in an earlier choice."""
 

@@ -6,7 +6,6 @@ Reference page scheduling, sections 2.1 and 2.5.
 """
 
 import contextlib
-import functools
 import itertools
 import random
 import time
@@ -121,7 +120,7 @@ class _Decision:
             reservations.table, now, policy.service_down_time_seconds, policy.fitting
         )
         self.made: list[Reservation] = []
-        self._draws = functools.cache(lambda: rng or random.Random(record.seed))  # no secret
+        self._rng = rng
         self._room = room
         self._on_refusal = on_refusal
         narrowed = self._narrow(rows, request)
@@ -216,6 +215,12 @@ class _Decision:
             if self.record.wants_detail:
                 self._note_details(evaluation, choice)
         return row
+
+    def _draws(self) -> random.Random:
+        """The source of random numbers, made when it is first wanted: few decisions draw."""
+        if self._rng is None:
+            self._rng = random.Random(self.record.seed)  # no secret
+        return self._rng
 
     def _note_details(self, evaluation: Evaluation, choice: Choice) -> None:
         """Keep what was said of every host, and what the best of them weigh."""

@@ -213,14 +213,17 @@ def error_text(error: Exception) -> str:
 def log_decision(record: DecisionRecord) -> None:
     """The one line that every decision leaves in the log."""
     fault = f" (fault {record.fault_id})" if record.fault_id else ""
-    times = Counter(host for host, _node in record.chosen)
-    hosts = [host if n == 1 else f"{host} (x{n})" for host, n in times.items()]
-    failed = f"failed: {record.failure} [{record.outcome}]{fault}"
+    if record.failure:
+        outcome = f"failed: {record.failure} [{record.outcome}]{fault}"
+    else:
+        times = Counter([host for host, _node in record.chosen])
+        hosts = [host if n == 1 else f"{host} (x{n})" for host, n in times.items()]
+        outcome = f"selected {_shortened(hosts)}"
     LOG.info(
         "Placement of %d instance(s) %s: %s (%d hosts considered, %d passed the filters, %.1f ms)",
         record.num_instances,
         _shortened(record.instance_uuids),
-        failed if record.failure else f"selected {_shortened(hosts)}",
+        outcome,
         record.hosts_considered,
         record.hosts_left,
         record.elapsed_ms,

@@ -8,6 +8,7 @@ heartbeat seen.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -158,8 +159,11 @@ class Candidates:
     def having(self, name: str, wanted: Iterable[Any]) -> np.ndarray:
         """Mask of candidates whose text is one of those *wanted*."""
         pool = self.scope.table.pools[name]
+        numbers = pool.find(wanted)
+        if len(set(numbers)) == len(pool):
+            return self.everything(True)
         mask = np.zeros(pool.capacity, dtype=np.bool_)
-        mask[pool.find(wanted)] = True
+        mask[numbers] = True
         found: np.ndarray = mask[self.scope.table.column(name)[self.at]]
         return found
 
@@ -186,7 +190,7 @@ class Candidates:
         of_row[list(shown)] = list(shown.values())
         return of_row[self.at]
 
-    @property
+    @functools.cached_property
     def aggregate_keys(self) -> set[str]:
         """The metadata keys that the aggregates of any host have."""
         keys, pool = aggregate_metadata.keys, self.scope.table.pools["aggregates"]

@@ -40,6 +40,21 @@ def test_hosts_are_named_exactly_and_instances_counted(hosts):
     assert hosts.count_instances([]).tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("wanted", "left"),
+    [
+        (("n1",), ["h1"]),
+        (("n1", "n1"), ["h1"]),
+        (("n2", "n1"), ["h1", "h2"]),
+        (("n3",), []),
+        ((), []),
+    ],
+)
+def test_hosts_have_one_of_the_texts_wanted(wanted, left):
+    hosts = candidates(a_fleet({}, {}))
+    assert names(hosts.take(hosts.having("nodename", wanted))) == left
+
+
 def test_no_hosts_need_no_reading(hosts):
     nothing = hosts.take(hosts.everything(False))
     found = (
