@@ -34,6 +34,8 @@ DEFAULT_VERSION: Final = "1.0"
 DEFAULT_TARGET: Final = oslo_messaging.Target()
 """Target of messages without a version and of endpoints without one, as in the library."""
 
+KNOWN_METHODS: Final = 256
+"""Methods remembered, each with the version that callers give."""
 MOST_PATIENT_SECONDS: Final = 366 * 24 * 3600
 SERVER_FAULT_CODE: Final = 500
 UNKNOWN_METHOD: Final = "UnknownMethod"
@@ -73,6 +75,8 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
         super().__init__(*args, EndpointPolicy)
         self.in_flight = in_flight
         self.monitor = monitor
+        #: Callers use few of the methods, in few versions.
+        self._serving = functools.lru_cache(KNOWN_METHODS)(self._method)
         self.refused: collections.Counter[str] = collections.Counter()
         """Messages that could not be served, by the name of the error."""
 
@@ -88,7 +92,8 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
             if incoming.client_timeout is not None:
                 incoming.client_timeout = _patience_seconds(incoming)
             _check_form(message)
-            serving = self._method(message)
+            version = message.get("version", DEFAULT_VERSION)
+            serving = self._serving(message["method"], message.get("namespace"), version)
             if serving is None:
                 return self._not_served(incoming)
             request_id = getattr(context, "request_id", None)
@@ -100,11 +105,11 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
             refusal = _answer_to(error, message, incoming.ctxt)
         raise _alone(refusal)
 
-    def _method(self, message: dict[str, Any]) -> Callable[..., Any] | None:
-        name = message["method"]
+    def _method(self, name: str, namespace: str | None, version: str) -> Any:
         for endpoint in self.endpoints:
             target = getattr(endpoint, "target", DEFAULT_TARGET)
-            if self.access_policy.is_allowed(endpoint, name) and _accepts(target, message):
+            accepts = _accepts(target, namespace, version)
+            if accepts and self.access_policy.is_allowed(endpoint, name):
                 method: Callable[..., Any] = getattr(endpoint, name)
                 return method
         return None
@@ -206,13 +211,13 @@ def _check_form(message: dict[str, Any]) -> None:
         raise errors.InvalidRequest(field="version", reason=f"{version!r} is not a version")
 
 
-def _accepts(target: oslo_messaging.Target, message: dict[str, Any]) -> bool:
-    """True when the namespace is the target's and the version not newer than it."""
-    if message.get("namespace") not in target.accepted_namespaces:
+def _accepts(target: oslo_messaging.Target, namespace: str | None, version: str) -> bool:
+    """True when the *namespace* is the target's and the *version* not newer than it."""
+    if namespace not in target.accepted_namespaces:
         return False
     offered, wanted = (
         tuple(int(part) for part in text.split("."))
-        for text in (target.version or DEFAULT_VERSION, message.get("version", DEFAULT_VERSION))
+        for text in (target.version or DEFAULT_VERSION, version)
     )
     return offered[0] == wanted[0] and wanted[1:] <= (*offered[1:], 0)[: len(wanted) - 1]
 

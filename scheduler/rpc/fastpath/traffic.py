@@ -35,6 +35,7 @@ JSON: Final = ("application/json", "utf-8")
 WAIT_SECONDS: Final = 1.0  # after which the library looks after a connection that brings nothing
 LOOK_SECONDS: Final = 0.05  # between two looks for confirmations while no answer is sent
 RETRY_SECONDS: Final = 0.25  # between two tries of a queue that is missing, as the library has it
+MOST_UNREAD: Final = 16  # confirmations: the AMQP library reads one with each answer itself
 MOST_UNCONFIRMED: Final = 256  # a broker that is so far behind is waited for ...
 CONFIRMED_SECONDS: Final = 30.0  # ... that long
 MOST_WAITING: Final = 1000  # for missing queues; beyond that the oldest is given up
@@ -201,7 +202,9 @@ class ReplyChannel:
         try:
             connection = self._connection or self._open()
             with connection._connection_lock:
-                self._read(connection)
+                self._in_order(connection)
+                if len(self._unconfirmed) >= MOST_UNREAD:
+                    self._read(connection)
                 while len(self._unconfirmed) >= MOST_UNCONFIRMED:
                     self._in_order(connection).drain_events(timeout=CONFIRMED_SECONDS)
                 self._numbers += 1
