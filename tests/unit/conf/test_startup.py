@@ -231,12 +231,18 @@ def test_state_path_is_the_packages_one_only_if_this_user_may_write_there(
             "[DEFAULT]\nlogging_user_identity_format = %(user)s %(tenant)s\n",
             "[req-1 alice acme] hello",
         ),
+        (
+            "[DEFAULT]\nlogging_context_format_string = %(threadName)s %(message)s\n",
+            "asking hello",
+        ),
+        ("[DEFAULT]\nuse_json = true\n", '"thread_name": "asking"'),
     ],
 )
 def test_log_lines_have_the_usual_shape(tmp_path, home, text, shape) -> None:
     log = tmp_path / "log"
     parse("--config-file", write(tmp_path, text), "--log-file", str(log))
-    caller = threading.Thread(target=_say_hello_for_alice)  # the context stays with its thread
+    # The context stays with its thread.
+    caller = threading.Thread(target=_say_hello_for_alice, name="asking")
     caller.start()
     caller.join()
     assert shape in log.read_text()
