@@ -207,16 +207,25 @@ class SchedulerManager:
             raise error_for_caller from error_for_caller.__cause__
         if waits_for_offers:
             self._notify(context, START, spec)
-        self._notify(context, END, _as_decided(spec, instance_uuids))
+        self._notify(context, END, spec, instance_uuids)
         return chosen
 
-    def _notify(self, context: Any, phase: str, spec: objects.RequestSpec) -> None:
-        """Send the notification of *phase*, if the driver is of a kind that does."""
+    def _notify(
+        self,
+        context: Any,
+        phase: str,
+        spec: objects.RequestSpec,
+        uuids: list[str] | None = None,
+    ) -> None:
+        """Send the notification of *phase*, if the driver is of a kind that does.
+
+        With *uuids* it has the request as the last of these servers was decided.
+        """
         notifications = self._notifications
         if notifications is None or not notifications.enabled:
             return
         if getattr(self.driver, "tells_of_selections", False):
-            notifications.select_destinations(context, phase, spec)
+            notifications.select_destinations(context, phase, _as_decided(spec, uuids))
 
     def reconfigured(self, conf: cfg.ConfigOpts) -> Callable[[], None]:
         """Build what *conf*, a configuration that was read again, makes necessary.
