@@ -5,9 +5,9 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from scheduler import errors
-from scheduler.db import claims
 from scheduler.db.database import Database
 from scheduler.db.sessions import IDLE_SECONDS, WriteSession
+from scheduler.db.tables import claim_hosts
 from tests.waiting import Clock
 
 OWN_ID = {"mysql": "SELECT CONNECTION_ID()", "postgresql": "SELECT pg_backend_pid()"}
@@ -26,11 +26,16 @@ def session(database, clock):
     made.close()
 
 
+def add_all(conn, *names):
+    values = [{"host": name, "node": name, "generation": 1} for name in names]
+    conn.execute(claim_hosts.insert(), values)
+
+
 def adding(host):
     """Adds a host; returns which connection of the server did."""
 
     def add(conn):
-        claims.add(conn, [(host, host)])
+        add_all(conn, host)
         return conn.exec_driver_sql(OWN_ID[conn.dialect.name]).scalar_one()
 
     return add
@@ -38,7 +43,7 @@ def adding(host):
 
 def hosts(database):
     with database.read() as conn:
-        return sorted(row.host for row in claims.hosts(conn))
+        return sorted(conn.execute(sa.select(claim_hosts.c.host)).scalars())
 
 
 def end(database, number):
@@ -81,7 +86,7 @@ def test_an_error_of_the_caller_leaves_the_connection(database, session):
 def test_a_statement_that_the_server_refuses_is_undone(database, session):
     session.run(adding("h1"))
     with pytest.raises(db_exception.DBDuplicateEntry):
-        session.run(lambda conn: claims.add(conn, [("h2", "h2"), ("h1", "h1")]))
+        session.run(lambda conn: add_all(conn, "h2", "h1"))
     session.run(adding("h3"))
     assert hosts(database) == ["h1", "h3"]
 
