@@ -8,6 +8,10 @@ from tests.simulation.kernel import Kernel
 from tests.simulation.server import Change, Row, Server
 
 COUNTED_TASKS = ("spawning",)
+#: After the claims went back, those of living workers are there again by then.
+WRITTEN_AGAIN_IN_SECONDS = 10.0
+#: Until then nobody may have seen that they did.
+UNSEEN_SECONDS = 1.0
 _WATCHED = {"claims", INSTANCES, NODES}
 
 
@@ -26,6 +30,7 @@ class Asked:
     #: True while it would have fitted at every moment since it was first received.
     fits: bool = True
     answered_by: Any = None
+    answered_at: float = 0.0
     is_over: bool = False
     replies: list[Any] = field(default_factory=list)
 
@@ -38,6 +43,10 @@ class Checks:
         #: Instances that callers were told a host for, until they are there or over.
         self.promised: dict[str, tuple[str, int, Any]] = {}
         self.handled: dict[str, Asked] = {}
+        #: When the claims last went back.
+        self.restored_at = float("-inf")
+        #: Hosts given away by those who knew just what the claims went back to, before anybody saw.
+        self.unseen: set[str] = set()
 
     # --- commits -------------------------------------------------------------------------
 
@@ -57,6 +66,19 @@ class Checks:
 
     def limits(self) -> None:
         """No host is over its limits; and see who could not be given a host just now."""
+        is_early = self._kernel.now < self.restored_at + UNSEEN_SECONDS
+        for host, several in self._taken().items():
+            if sum(several.values()) <= self._fleet.host_gb or host in self.unseen:
+                continue
+            if is_early:
+                self.unseen.add(host)
+            else:
+                self._kernel.fail("over", f"{host} has {self._fleet.host_gb} GB, gave {several}")
+        if self.handled:
+            self._see_who_fits()
+
+    def _taken(self) -> dict[str, dict[str, int]]:
+        """By host the memory of the instances that are there, or that it is claimed for."""
         taken: dict[str, dict[str, int]] = {host: {} for host in self._fleet.hosts}
         for row in self._server.tables[INSTANCES].values():
             if row.host is not None and not row.deleted:
@@ -67,11 +89,12 @@ class Checks:
         for uuid, (host, gb, scheduler) in self.promised.items():
             if not scheduler.process.dead:
                 taken[host][uuid] = gb
-        for host, several in taken.items():
-            if sum(several.values()) > self._fleet.host_gb:
-                self._kernel.fail("over", f"{host} has {self._fleet.host_gb} GB, gave {several}")
-        if self.handled:
-            self._see_who_fits()
+        return taken
+
+    def restored(self) -> None:
+        """The claims went back; what their schedulers know still counts."""
+        self.restored_at = self._kernel.now
+        self.limits()
 
     def _is_over(self, uuid: str) -> bool:
         number = self._fleet.ids.get(uuid)
@@ -159,21 +182,32 @@ class Checks:
     def answered(self, asked: Asked, answer: tuple[str, ...]) -> None:
         """Every answer to one request is the same; a refusal has its reason."""
         self._see_who_fits()
-        if asked.answer is not None and asked.answer != answer:
-            text = f"{asked.request_id} got {asked.answer}, then {answer}"
-            self._kernel.fail("answers", text)
-        # While the database is away, decisions are on the state of before.
-        was_away = self._server.failed_at >= asked.begun_at
-        if asked.answer is None and not answer and asked.fits and not was_away:
+        began, before = asked.begun_at, asked.answer
+        if before is None:
+            asked.answered_at = self._kernel.now
+            asked.answered_by = self._kernel.current.process
+        elif before != answer and not self._is_lost(asked):
+            self._kernel.fail("answers", f"{asked.request_id} got {before}, then {answer}")
+        asked.answer = answer
+        # While the database is away, or has gone back, decisions are on the state of before.
+        if before is not None or asked.is_over or self.restored_at >= began:
+            return
+        if answer:
+            self._claimed(asked, answer)
+        elif asked.fits and self._server.failed_at < began:
             free = self._free()
             self._kernel.fail("refused", f"{asked.request_id} of {asked.gb} GB fits: {free}")
-        if answer and asked.answer is None and not asked.is_over:
-            open_ones = {
-                row.consumer_uuid: row.host
-                for row in self._server.tables["claims"].values()
-                if row.closed_at is None
-            }
-            for uuid, host in zip(asked.names, answer, strict=True):
-                if open_ones.get(uuid) != host and not self._is_over(uuid):
-                    self._kernel.fail("unclaimed", f"{uuid} was told {host}, without a claim")
-        asked.answer = answer
+
+    def _is_lost(self, asked: Asked) -> bool:
+        """True when nobody who lives knows its answer, or it is to be written again just now."""
+        if self.restored_at < asked.answered_at:
+            return False
+        is_early = self._kernel.now < self.restored_at + WRITTEN_AGAIN_IN_SECONDS
+        return is_early or asked.answered_by.dead
+
+    def _claimed(self, asked: Asked, answer: tuple[str, ...]) -> None:
+        rows = self._server.tables["claims"].values()
+        found = {row.consumer_uuid: row.host for row in rows if row.closed_at is None}
+        for uuid, host in zip(asked.names, answer, strict=True):
+            if found.get(uuid) != host and not self._is_over(uuid):
+                self._kernel.fail("unclaimed", f"{uuid} was told {host}, without a claim")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from scheduler.claims import database, reader, writer
+from scheduler.claims import database, reader, recovery, writer
 from scheduler.claims.backend import Booked
 from scheduler.claims.reader import ClaimReader, KnownIds
 from scheduler.claims.shared_reservations import SharedReservations
@@ -37,10 +37,10 @@ def planted(name: str | None) -> Iterator[None]:
 # --- statements -----------------------------------------------------------------------------
 
 
-def _claim_in_two(connection: Any, steps: Any, values: Any, replaced: Any = ()) -> Any:
-    moves = [(number, *steps[number]) for number in sorted(steps)]
-    connection.write(lambda one: statements._swap(one, moves))
-    return _CLAIM(connection, {}, values, replaced)
+def _claim_in_two(connection: Any, moves: Any, values: Any, replaced: Any = ()) -> Any:
+    several = sorted(moves)
+    connection.write(lambda one: statements._swap(one, several))
+    return _CLAIM(connection, (), values, replaced)
 
 
 def _swap_unsorted(one: Any, moves: Any) -> None:
@@ -76,24 +76,16 @@ def _settle_late(self: Any, now: float, found: Any = ()) -> None:
     _SETTLE(self, now, found)
 
 
-_COUNT = SharedReservations.count
-
-
-def _count_own(self: Any, row: Any, read: Any = None) -> None:
-    if row.consumer_uuid in self._unread:
-        _COUNT(self, row, read)
-    else:
-        self._reader.ids.add({row.id})
-
-
-def _add_without_skipped(self: Any, ids: Any) -> None:
-    self.newest = max(self.newest, *ids, 0)
+def _add_without_skipped(self: Any, several: Any) -> None:
+    self.newest = max([self.newest, *several])
 
 
 PLANTS["claims after instances"] = lambda: attributes(
     SharedReservations, settle=_settle_late, read_claims=lambda _self: None
 )
-_plant("foreign claims forgotten", SharedReservations, count=_count_own)
+_plant(
+    "foreign claims forgotten", SharedReservations, _count=lambda _self, _row, _key, _since: None
+)
 _plant("never closed", ClaimReader, close=lambda _self, _ids, _now: True)
 _plant("purged at once", reader, KEPT=reader.datetime.timedelta(seconds=-1), PURGE_SECONDS=0.1)
 _plant("closed in time of the reader", reader, LATE_SECONDS=-1000.0, ALL_READ_SECONDS=1e9)
@@ -108,7 +100,7 @@ PLANTS["late ids forgotten"] = lambda: _both(
 _plant("counted before it is reported", instances, _is_counted=lambda *_row: True)
 _plant("over before it is built", instances, _end_by_row=lambda *_row: instances.End.DELETED)
 _plant("never over", instances, _end_by_row=lambda *_row: None)
-_plant("losers keep what they took", SharedReservations, give_back=lambda _self, _several: None)
+_plant("losers keep what they took", SharedReservations, release_all=lambda _self, _several: None)
 _plant("any decision is valid", SharedReservations, is_valid=lambda _self, _reservation: True)
 _plant("machine's clock", world, SteadyClock=lambda _ask, wall, _elapsed: _Clock(wall))
 
@@ -124,6 +116,13 @@ class _Clock:
         """Never."""
 
 
+# --- a database that goes back ---------------------------------------------------------------
+
+_plant("history is not compared", reader, _is_other=lambda _last, _generation: False)
+_plant("answers are not written again", recovery, write_again=lambda *_what: None)
+_plant("nobody waits for the others", SharedReservations, hold_seconds=-1.0)
+_plant("the same generation again", statements.claim_rows, new_generation=lambda: 7)
+
 # --- writer and driver ----------------------------------------------------------------------
 
 
@@ -133,11 +132,20 @@ def _write_later(self: Any, request_id: str, decided: Any) -> Any:
     return _WRITE(self, request_id, decided)
 
 
+def _write_rows(self: Any, moves: Any, values: Any, existing: Any) -> Any:
+    try:
+        return self._session.run(
+            lambda connection: statements.claim(connection, moves.values(), values)
+        )
+    except statements.db_exception.DBConnectionError:
+        return [statements.Row(id=-n, closed_at=None, **each) for n, each in enumerate(values, 1)]
+
+
 _WRITE = ClaimWriter.write
 
 
 _plant("answered before it is written", ClaimWriter, write=_write_later)
-_plant("unknown ends are good", ClaimWriter, _end_unwritten=lambda _self, _batch: None)
+_plant("unknown ends are good", ClaimWriter, _write_rows=_write_rows)
 _plant("repeats are decided anew", writer, earlier_answer=lambda *_what: None)
 _plant("refusals are not written", database.DatabaseClaims, refuse=lambda *_what: True)
 _plant("refused in doubt", FilterScheduler, _fits_without_doubt=lambda *_what: False)

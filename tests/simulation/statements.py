@@ -10,13 +10,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from types import SimpleNamespace
 from typing import Any
 
-from scheduler.claims import loading
+from oslo_db import exception as db_exception
+
+from scheduler.claims import loading, recovery
 from scheduler.db import claims as claim_rows
 from scheduler.db import rows
+from scheduler.db.claims import new_generation
 from scheduler.db.database import Database
-from tests.simulation.patches import EPOCH, attributes
+from tests.simulation.patches import EPOCH, MACHINE, attributes
 from tests.simulation.server import Row, Server, Transaction
 
+_OPTIONAL = ("closed_at", "numa_topology", "pci_requests", "flavor_id", "source_host", "previous")
 HOSTS, CLAIMS = "claim_hosts", "claims"
 _CONSUMER = ("consumer_uuid",)
 _URLS = {"mariadb": "mysql+pymysql://nobody@model/nova", "mysql": "mysql+pymysql://nobody@model/m"}
@@ -103,8 +107,11 @@ class ModelDatabase(Database):
 def model() -> Iterator[None]:
     """The functions of this module in place of the product's, until the end of the block."""
     here = {name: globals()[name] for name in _NAMES}
+    drawn = SimpleNamespace(randbits=lambda bits: MACHINE.kernel.random.getrandbits(bits))
+    named = SimpleNamespace(uuid4=lambda: f"mark-{drawn.randbits(64)}")
     with (
-        attributes(claim_rows, **here),
+        attributes(claim_rows, **here, secrets=drawn),
+        attributes(recovery, uuid=named),
         attributes(loading, claims_database=lambda _conf, database: database),
     ):
         yield
@@ -113,20 +120,27 @@ def model() -> Iterator[None]:
 # --- hosts ----------------------------------------------------------------------------------
 
 
-def hosts(connection: Any, names: Collection[str] | None = None) -> Sequence[Any]:
-    return connection.read(
-        lambda one: [row for row in one.rows(HOSTS) if names is None or row.host in names]
-    )
+def known_hosts(database: Any, keys: Iterable[tuple[str, str]]) -> dict[Any, Any]:
+    names = {host for host, _node in keys}
+    with database.read() as connection:
+        return connection.read(
+            lambda one: {(r.host, r.node): r for r in one.rows(HOSTS) if r.host in names}
+        )
 
 
-def add(connection: Any, keys: Iterable[tuple[str, str]]) -> None:
-    several = list(keys)
+def begin(
+    database: Any, keys: Collection[tuple[str, str]], generation: Callable[[], int] = new_generation
+) -> dict[Any, Any]:
+    while missing := sorted({*keys} - (found := known_hosts(database, keys)).keys()):
+        values = [{"host": h, "node": n, "generation": generation()} for h, n in missing]
 
-    def run(one: Transaction) -> None:
-        for host, node in several:
-            one.insert(HOSTS, ("host", "node"), host=host, node=node, generation=0)
+        def run(one: Transaction, values: Any = values) -> None:
+            for each in values:
+                one.insert(HOSTS, ("host", "node"), **each)
 
-    connection.write(run)
+        with contextlib.suppress(db_exception.DBDuplicateEntry):
+            database.write_retrying(lambda connection, run=run: connection.write(run))
+    return found
 
 
 def unlocked(connection: Any, numbers: Collection[int]) -> set[int]:
@@ -139,40 +153,45 @@ def unlocked(connection: Any, numbers: Collection[int]) -> set[int]:
     )
 
 
-def raise_to(connection: Any, generations: Mapping[int, int]) -> None:
-    for number, generation in sorted(generations.items()):
-
-        def run(one: Transaction, number: int = number, generation: int = generation) -> None:
-            one.lock(HOSTS, number)
-            row = one.get(HOSTS, number)
-            if row is not None and row.generation < generation:
-                one.put(HOSTS, number, row.but(generation=generation))
-
-        connection.write(run)
-
-
 # --- claims ---------------------------------------------------------------------------------
 
 
-def open_ids(connection: Any) -> set[int]:
-    return connection.read(lambda one: {r.id for r in one.rows(CLAIMS) if r.closed_at is None})
+def newest(connection: Any) -> tuple[int, int]:
+    return connection.read(
+        lambda one: max(((r.id, r.generation) for r in one.rows(CLAIMS)), default=(0, 0))
+    )
 
 
-def newest_id(connection: Any) -> int:
-    return connection.read(lambda one: max((row.id for row in one.rows(CLAIMS)), default=0))
+def open_ids(connection: Any, number: int) -> tuple[int | None, set[int]]:
+    return connection.read(
+        lambda one: (
+            _generation(one, number),
+            {r.id for r in one.rows(CLAIMS) if r.closed_at is None},
+        )
+    )
+
+
+def _generation(one: Transaction, number: int) -> int | None:
+    row = one.get(CLAIMS, number)
+    return None if row is None else row.generation
 
 
 def changed_ids(
-    connection: Any, newest: int, missed: Collection[int], since: datetime.datetime
-) -> tuple[set[int], set[int]]:
+    connection: Any, number: int, missed: Collection[int], since: datetime.datetime
+) -> tuple[int | None, set[int], set[int]]:
     since = since.replace(microsecond=0)
 
-    def run(one: Transaction) -> tuple[set[int], set[int]]:
+    def run(one: Transaction) -> tuple[int | None, set[int], set[int]]:
         several = list(one.rows(CLAIMS))
-        new = {row.id for row in several if row.id > newest or row.id in missed}
-        return new, {r.id for r in several if r.closed_at is not None and r.closed_at >= since}
+        new = {row.id for row in several if row.id > number or row.id in missed}
+        closed = {r.id for r in several if r.closed_at is not None and r.closed_at >= since}
+        return _generation(one, number), new, closed
 
     return connection.read(run)
+
+
+def present(connection: Any, ids: Collection[int]) -> set[int]:
+    return connection.read(lambda one: {number for number in ids if one.get(CLAIMS, number)})
 
 
 def by_ids(connection: Any, ids: Collection[int]) -> list[Any]:
@@ -189,18 +208,15 @@ def of_consumers(connection: Any, uuids: Collection[str]) -> dict[str, Any]:
     )
 
 
-def insert(connection: Any, values: Iterable[Mapping[str, Any]]) -> Sequence[Any]:
-    several = list(values)
-    found = connection.write(lambda one: _insert(one, several))
-    return () if connection.dialect.name == "mysql" else found
+def insert(connection: Any, values: Sequence[Mapping[str, Any]]) -> None:
+    connection.write(lambda one: _insert(one, values))
 
 
 def _insert(one: Transaction, values: Sequence[Mapping[str, Any]]) -> list[Row]:
     found = []
     for each in values:
         one.server.kernel.point("insert")
-        row = {"closed_at": None, "numa_topology": None, "pci_requests": None}
-        row |= {"flavor_id": None, "source_host": None, **each}
+        row = {**dict.fromkeys(_OPTIONAL), **each}
         found.append(one.insert(CLAIMS, _CONSUMER, **row))
     return found
 
@@ -219,10 +235,10 @@ def close(connection: Any, ids: Collection[int], now: datetime.datetime) -> int:
     return connection.write(run)
 
 
-def purge(connection: Any, before: datetime.datetime) -> None:
+def purge(connection: Any, before: datetime.datetime, number: int) -> None:
     def run(one: Transaction) -> None:
         for row in list(one.rows(CLAIMS)):
-            if row.closed_at is not None and row.closed_at < before:
+            if row.closed_at is not None and row.closed_at < before and row.id < number:
                 one.lock(CLAIMS, row.id)
                 one.put(CLAIMS, row.id, None)
 
@@ -231,16 +247,16 @@ def purge(connection: Any, before: datetime.datetime) -> None:
 
 # --- claiming -------------------------------------------------------------------------------
 
-Moves = Sequence[tuple[int, int, int]]
+Moves = Sequence[Any]
 
 
 def claim(
     connection: Any,
-    steps: Mapping[int, tuple[int, int]],
+    moves: Iterable[Any],
     values: Sequence[Mapping[str, Any]],
     replaced: Iterable[Any] = (),
 ) -> Sequence[Any]:
-    moves = [(number, *steps[number]) for number in sorted(steps)]
+    moves = sorted(moves)
     name = claim_rows.retired_name
     retired = sorted((row.id, name(row.consumer_uuid, row.request_id)) for row in replaced)
     now, several = rows.utcnow(), list(values)
@@ -248,7 +264,7 @@ def claim(
         connection.write(lambda one: _swap(one, moves))
         if retired:
             connection.write(lambda one: _retire(one, retired, now))
-        return insert(connection, several)
+        return connection.write(lambda one: _insert(one, several))
 
     def run(one: Transaction) -> Sequence[Any]:
         _swap(one, moves)
@@ -293,7 +309,7 @@ def _retire(one: Transaction, retired: Sequence[tuple[int, str]], now: datetime.
     for number, name in retired:
         for row in [row for row in one.rows(CLAIMS) if row.consumer_uuid == name]:
             one.lock(CLAIMS, row.id)
-            one.put(CLAIMS, row.id, None)
+            one.put(CLAIMS, row.id, row.but(consumer_uuid=f"retired-{row.id}"))
         one.lock(CLAIMS, number)
         old = one.get(CLAIMS, number)
         if old is not None:
@@ -305,7 +321,7 @@ def _retire(one: Transaction, retired: Sequence[tuple[int, str]], now: datetime.
 
 
 _NAMES = (
-    *("hosts", "add", "unlocked", "raise_to", "open_ids", "newest_id", "changed_ids", "by_ids"),
+    *("known_hosts", "begin", "unlocked", "newest", "open_ids", "changed_ids", "present", "by_ids"),
     *("of_consumers", "insert", "close", "purge", "claim"),
 )
 

@@ -35,6 +35,8 @@ TRIES: Final = 4
 ANSWERED_IN_SECONDS: Final = 120.0
 #: A failure so long before a request may be the one that it is told of.
 STALE_SECONDS: Final = 30.0
+#: Seconds between two copies of the tables of claims.
+COPIES_SECONDS: Final = 0.25
 MOST_STEPS: Final = 200_000
 
 
@@ -113,9 +115,9 @@ class Scheduler:
             answer = tuple(first.service_host for first, *_rest in found)
         except errors.NoValidHost:
             answer = ()
-        except errors.StateUnavailable as error:
+        except (errors.StateUnavailable, errors.ClaimConflict) as error:
             if world.server.failed_at < asked.begun_at - STALE_SECONDS:
-                world.kernel.fail("unavailable", str(error))
+                world.kernel.fail("no answer", str(error))
             world.counts["errors"] += 1
             return None
         finally:
@@ -156,6 +158,8 @@ class World:
         self.schedulers = [Scheduler(self, f"s{each}") for each in range(plan.schedulers)]
         for request in plan.requests:
             kernel.spawn(self.outside, f"caller {request.number}", self._call, request)
+        if any(fault.kind == "restore" for fault in plan.faults):
+            self._keep()
         for fault in plan.faults:
             kernel.at(fault.at, functools.partial(self._break, fault))
         kernel.run()
@@ -264,6 +268,12 @@ class World:
             return
         self.tell("fault", f"{fault.kind} s{fault.target} {fault.amount}")
         self.counts[fault.kind] += 1
+        if fault.kind in ("breaks", "down", "restart", "restore"):
+            self._break_server(fault)
+        else:
+            self._break_scheduler(fault)
+
+    def _break_scheduler(self, fault: Fault) -> None:
         kernel, target = self.kernel, self.schedulers[fault.target]
         later = functools.partial(kernel.at, kernel.now + fault.amount)
         match fault.kind:
@@ -276,15 +286,34 @@ class World:
             case "jump":
                 if target.driver is not None:  # one that starts with a wrong clock keeps it
                     target.process.clock_off_seconds += fault.amount
+
+    def _break_server(self, fault: Fault) -> None:
+        kernel = self.kernel
+        match fault.kind:
             case "breaks":
                 self.server.break_rate = fault.amount
                 kernel.at(kernel.now + 3.0, lambda: setattr(self.server, "break_rate", 0.0))
             case "down":
                 self.server.is_down = True
                 self.server.break_connections()
-                later(lambda: setattr(self.server, "is_down", False))
+                kernel.at(kernel.now + fault.amount, lambda: setattr(self.server, "is_down", False))
             case "restart":
                 self.server.break_connections()
+            case "restore":
+                self.server.restore(self._older(fault.amount))
+                self.checks.restored()
+
+    def _keep(self) -> None:
+        """Copy the tables of claims now and then."""
+        self._copies.append((self.kernel.now, self.server.copy("claims", "claim_hosts")))
+        self.kernel.at(self.kernel.now + COPIES_SECONDS, self._keep)
+
+    def _older(self, seconds: float) -> Any:
+        """The tables of claims as they were so long ago."""
+        at = self.kernel.now - seconds
+        return next(
+            (copy for when, copy in reversed(self._copies) if when <= at), self._copies[0][1]
+        )
 
     def _kill(self, number: int) -> None:
         process = self.schedulers[number].process
