@@ -150,6 +150,26 @@ def warn_of_unknown(conf: cfg.ConfigOpts) -> None:
         LOG.warning("%s%s: %s", f"{place}: " if place else "", option, reason)
 
 
+class _DeprecationPlaces(stdlib_logging.Filter):
+    """Puts file and line before the library's lines on names of older releases."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        super().__init__()
+        self._paths = paths
+
+    def filter(self, record: stdlib_logging.LogRecord) -> bool:
+        """True; the last place where the name is set is the one that counts."""
+        given = record.args
+        if isinstance(given, Mapping) and "dep_option" in given:
+            wanted = str(given["dep_group"]), str(given["dep_option"]).replace("-", "_")
+            with contextlib.suppress(OSError, ValueError):
+                for setting in names.settings(self._paths):
+                    if (setting.group, setting.plain_name) == wanted:
+                        place = setting.place.replace("%", "%%")
+                        record.msg = f"{place}: {str(record.msg).partition(': ')[2]}"
+        return True
+
+
 class _OneLine(stdlib_logging.Formatter):
     """*inner* without raw control characters: nobody's text looks like a line of its own."""
 
@@ -159,7 +179,10 @@ class _OneLine(stdlib_logging.Formatter):
 
     def format(self, record: stdlib_logging.LogRecord) -> str:
         """The line, and those of the traceback, which begin like it."""
-        text = self._inner.format(record)
+        text, error = self._inner.format(record), sys.exc_info()[1]
+        if error is not None and not record.exc_info and str(error) in record.getMessage():
+            # The library adds the error that is being handled, which was said already.
+            text = text.removesuffix(f": {getattr(record, 'error_summary', '')}")
         traceback = record.exc_text or ""
         first = text.removesuffix(traceback).removesuffix("\n")
         return "\n".join(map(_escaped, [first, *(traceback.split("\n") if traceback else ())]))
@@ -218,6 +241,9 @@ def _read(conf: cfg.ConfigOpts, source: Source, description: str | None = None) 
     The library itself ends the process, after some lines on stderr, for a bad command line.
     """
     _register(conf, source)
+    places = _DeprecationPlaces(named_files(source))
+    library = stdlib_logging.getLogger("oslo_config.cfg")
+    library.filters[:] = [*(f for f in library.filters if type(f) is not type(places)), places]
     try:
         conf(
             list(source.argv),

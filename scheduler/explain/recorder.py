@@ -220,14 +220,26 @@ def log_decision(record: DecisionRecord) -> None:
         hosts = [host if n == 1 else f"{host} (x{n})" for host, n in times.items()]
         outcome = f"selected {_shortened(hosts)}"
     LOG.info(
-        "Placement of %d instance(s) %s: %s (%d hosts considered, %d passed the filters, %.1f ms)",
+        "Placement of %d instance(s) %s: %s "
+        "(%s%d hosts considered, %d passed the filters, %.1f ms)",
         record.num_instances,
         _shortened(record.instance_uuids),
         outcome,
+        _asked_for(record.request),
         record.hosts_considered,
         record.hosts_left,
         record.elapsed_ms,
     )
+
+
+def _asked_for(request: Any) -> str:
+    """Flavor and zone of the *request*; empty where it was refused before it was read."""
+    if request is None:
+        return ""
+    flavor = getattr(getattr(request, "flavor", None), "name", None) or "unnamed"
+    zone = getattr(request, "availability_zone", None)
+    where = "any zone" if zone is None else f"zone {errors.quoted(zone)}"
+    return f"flavor {errors.quoted(flavor)}, {where}, "
 
 
 def _shortened(words: Sequence[str]) -> str:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 from oslo_log import log as logging
 
@@ -74,8 +74,39 @@ def _once(text: Any) -> Any:
     return sys.intern(text) if type(text) is str else text
 
 
+STARTS_SECONDS: Final = 60
+"""A compute service writes its node and its record one after the other when it first starts."""
+
+
+@dataclass(slots=True)
+class Complaints:
+    """Warnings about what hosts report, each kind in one line; a host is named once."""
+
+    _told: dict[str, set[str]] = field(default_factory=dict)
+    _new: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+
+    def note(self, kind: str, host: str, text: str) -> None:
+        """Keep *text* about *host*, unless the same *kind* of warning was told of it."""
+        told = self._told.setdefault(kind, set())
+        if host not in told:
+            told.add(host)
+            self._new.setdefault(kind, []).append((host, text))
+
+    def tell(self) -> None:
+        """Log what is new."""
+        for noted in self._new.values():
+            others = f"; likewise {len(noted) - 1} other host(s)" if len(noted) > 1 else ""
+            LOG.warning("%s%s", noted[0][1], others)
+        self._new.clear()
+
+
 def values(
-    row: Any, ratios: Ratios, cell_uuid: str | None, *, knows_bare_metal: bool = False
+    row: Any,
+    ratios: Ratios,
+    cell_uuid: str | None,
+    *,
+    knows_bare_metal: bool = False,
+    complaints: Complaints | None = None,
 ) -> dict[str, Any]:
     """Column, document and object values for the host table.
 
@@ -97,25 +128,25 @@ def values(
         return identity
     documents = {name: getattr(row, name) for name in _DOCUMENTS}
     documents["pci_stats"] = Pools() if row.pci_stats is None else row.pci_stats
-    found = {**identity, **_numbers(row, ratios), **documents}
+    found = {**identity, **_numbers(row, ratios, complaints or Complaints()), **documents}
     if is_metal:
         found.update(_UNKNOWN_OF_BARE_METAL, free_disk_mb=1024 * int(row.free_disk_gb))
     return found
 
 
-def _numbers(row: Any, ratios: Ratios) -> dict[str, Any]:
+def _numbers(row: Any, ratios: Ratios, complaints: Complaints) -> dict[str, Any]:
     stats = _stats(row.stats)
     return {
         "total_usable_ram_mb": row.memory_mb or 0,
         "free_ram_mb": row.free_ram_mb or 0,
         "total_usable_disk_gb": row.local_gb or 0,
         "disk_mb_used": (row.local_gb_used or 0) * 1024,
-        "free_disk_mb": 1024 * _free_disk_gb(row),
+        "free_disk_mb": 1024 * _free_disk_gb(row, complaints),
         "vcpus_total": row.vcpus or 0,
         "vcpus_used": row.vcpus_used or 0,
-        "num_instances": _count(stats, "num_instances", row),
-        "num_io_ops": _count(stats, "io_workload", row),
-        "failed_builds": _count(stats, "failed_builds", row),
+        "num_instances": _count(stats, "num_instances", row, complaints),
+        "num_io_ops": _count(stats, "io_workload", row, complaints),
+        "failed_builds": _count(stats, "failed_builds", row, complaints),
         "hypervisor_version": row.hypervisor_version or 0,
         "hypervisor_type": _once(row.hypervisor_type),
         "host_ip": row.host_ip,
@@ -128,15 +159,13 @@ def _numbers(row: Any, ratios: Ratios) -> dict[str, Any]:
     }
 
 
-def _free_disk_gb(row: Any) -> int:
+def _free_disk_gb(row: Any, complaints: Complaints) -> int:
     least, free = row.disk_available_least, row.free_disk_gb
     if least is not None and least > free and row.hypervisor_type != IRONIC:
-        LOG.warning(
-            "Host %s has more disk space than database expected (%s GB > %s GB)",
-            row.hypervisor_hostname,
-            least,
-            free,
-        )
+        host = row.hypervisor_hostname
+        amounts = f"({least} GB > {free} GB)"
+        text = f"Host {host} has more disk space than database expected {amounts}"
+        complaints.note("disk", host, text)
     return int(free if least is None else min(free, least))
 
 
@@ -148,14 +177,14 @@ def _stats(text: str | None) -> dict[str, Any]:
     return stats if isinstance(stats, dict) else {}
 
 
-def _count(stats: dict[str, Any], name: str, row: Any) -> int:
+def _count(stats: dict[str, Any], name: str, row: Any, complaints: Complaints) -> int:
     value = stats.get(name, 0)
     try:
         return max(-LARGEST_SIZE, min(LARGEST_SIZE, int(value)))
     except (TypeError, ValueError, OverflowError):
-        LOG.warning(
-            "Compute node %s reports %r as %s; counted as 0", row.hypervisor_hostname, value, name
-        )
+        host = row.hypervisor_hostname
+        text = f"Compute node {host} reports {value!r:.80} as {name}; counted as 0"
+        complaints.note(name, host, text)
         return 0
 
 
@@ -181,7 +210,9 @@ class TableUpdater:
         self._cell_of_host: dict[str, str] = {}
         #: Host names by the ids of their services, per cell.
         self._service_hosts: dict[str, dict[int, str]] = {}
-        self._without_service: set[str] = set()
+        #: Hosts that have no service, and since when.
+        self._without_service: dict[str, float] = {}
+        self._complaints = Complaints()
         #: Rows of instances as they were read last, oldest first, and when.
         self._recent: dict[str, tuple[Any, float]] = {}
         #: Instances that are on no host any more, as soon as they have no reservation.
@@ -211,9 +242,12 @@ class TableUpdater:
             self._forget_strangers()
         if changes.full or changes.services is not None:
             missing = self.table.rows_of_host.keys() - self.table.services.keys()
-            for host in sorted(missing - self._without_service):
-                LOG.warning("No compute service record found for host %s", host)
-            self._without_service = missing
+            since = {host: self._without_service.get(host, now) for host in sorted(missing)}
+            self._without_service = since
+            for host in (host for host, began in since.items() if now - began >= STARTS_SECONDS):
+                text = f"No compute service record found for host {host}"
+                self._complaints.note("service", host, text)
+        self._complaints.tell()
 
     def hear(self, changes: FleetChanges) -> None:
         """Take heartbeats; all else is known from newer reads."""
@@ -273,7 +307,13 @@ class TableUpdater:
         self._rename(node_id, known_as)
         if not self.reservations.accepts(known_as, seconds(row.updated_at)):
             return
-        found = values(row, self.ratios, cell.uuid, knows_bare_metal=self._knows_bare_metal)
+        found = values(
+            row,
+            self.ratios,
+            cell.uuid,
+            knows_bare_metal=self._knows_bare_metal,
+            complaints=self._complaints,
+        )
         keeps_numbers = known_as in self.table.rows and not found["reported"]
         self.table.put(known_as, {**found, "node_id": node_id})
         if not keeps_numbers:

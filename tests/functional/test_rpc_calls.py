@@ -107,6 +107,7 @@ def test_a_decision_is_one_line_with_the_callers_identity(serving_scheduler, raw
     who = f"[{request_id} {request['_context_user_id']} {request['_context_project_id']} "
     assert who in told[0]
     form = (
-        r"Placement of 1 instance\(s\) \[UUID\]: selected \[cmp\d\] \(3 hosts considered, .* ms\)"
+        r"Placement of 1 instance\(s\) \[UUID\]: selected \[cmp\d\] "
+        r"\(flavor m1.small, zone az-east, 3 hosts considered, .* ms\)"
     )
     assert re.search(form.replace("UUID", own), told[0])

@@ -2,6 +2,8 @@
 
 import logging
 import pathlib
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -272,3 +274,35 @@ def test_a_bad_switch_of_the_library_is_named(tmp_path, home, capsys, name) -> N
     assert f"{file}:2: [DEFAULT] {name}: 'maybe'" in capsys.readouterr().err
     with pytest.raises(errors.ConfigurationError, match=f"{name}.*maybe"):
         startup.read_again(startup.Source(["--config-file", file], PROG))
+
+
+OLD_NAMES = "# of Havana\n[DEFAULT]\nlogdir = .\n[DEFAULT]\nscheduler_max_attempts = 4\n"
+PARSING = """import sys
+from scheduler.conf import startup
+startup.parse(sys.argv[1:], "nova-scheduler")
+"""
+
+
+def test_names_of_older_releases_are_told_with_file_and_line(tmp_path) -> None:
+    """In a process of its own: the library tells of each name once in a process."""
+    file = write(tmp_path, OLD_NAMES)
+    command = [sys.executable, "-c", PARSING, "--config-file", file]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    (log,) = tmp_path.glob("*.log")
+    told = done.stderr + log.read_text()
+    for line, name in {3: "logdir", 5: "scheduler_max_attempts"}.items():
+        assert f'{file}:{line}: Option "{name}" from group "DEFAULT" is deprecated. Use ' in told
+    assert "Deprecated: " not in told
+
+
+def test_an_error_is_said_once_in_a_line(tmp_path, home) -> None:
+    log = tmp_path / "log"
+    parse("--log-file", str(log))
+    try:
+        raise errors.ConfigurationError(option="[x] y", reason="no such thing")
+    except errors.NovaException as error:
+        logging.getLogger("scheduler").error("It stays as it was: %s", error)
+        logging.getLogger("scheduler").error("It cannot be used")
+    lines = log.read_text().splitlines()[-2:]
+    assert lines[0].endswith("It stays as it was: Invalid configuration: [x] y: no such thing")
+    assert lines[1].endswith("used: nova.exception.ConfigurationError: " + lines[0][-43:])

@@ -10,7 +10,7 @@ from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.filters.base import BaseHostFilter
 from scheduler.hosts.reservations import NewtonReservations, Reservations
 from tests.builders import a_request
-from tests.unit.drivers.scheduling import a_driver, select
+from tests.unit.drivers.scheduling import a_clock, a_driver, select
 from tests.unit.evaluation.builders import NOW, UUIDS, a_fleet, a_node, a_service
 
 LATER = "2026-11-20T23:59:45Z"
@@ -109,10 +109,31 @@ def test_24_two_nodes_of_one_host_are_two_candidates(semantics: Any) -> None:
 
 
 def test_31_a_compute_node_without_service_is_not_offered_and_told_of(caplog: Any) -> None:
-    driver = a_driver(a_fleet(8192, 4096, services=[a_service("h2")]))
-    assert [select(driver, a_request()) for _again in range(2)] == [["h2"], ["h2"]]
+    clock = a_clock()
+    driver = a_driver(a_fleet(1, 4096, 1, services=[a_service("h2")]), clock=clock)
+    for seconds in (0, 59):  # its service may be about to write its record
+        clock.now += seconds
+        assert select(driver, a_request()) == ["h2"]
+    assert [each for each in caplog.records if each.levelname == "WARNING"] == []
+    for _again in range(2):
+        clock.now += 1
+        driver.host_manager.refresh()
     told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert told == ["No compute service record found for host h1"]
+    assert told == ["No compute service record found for host h1; likewise 1 other host(s)"]
+
+
+def test_one_line_for_many_hosts_and_each_only_once(caplog: Any) -> None:
+    nodes = [a_node(f"h{n}", n, free_disk_gb=1, disk_available_least=9) for n in range(1, 4)]
+    odd = {**nodes[0], "stats": '{"num_instances": "many"}'}
+    driver = a_driver(a_fleet(1, compute_nodes=[odd, *nodes[1:]]))
+    for _again in range(3):
+        driver.host_manager.refresh()
+    more = "has more disk space than database expected (9 GB > 1 GB); likewise 2 other host(s)"
+    told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert sorted(told) == [
+        "Compute node h1 reports 'many' as num_instances; counted as 0",
+        f"Host h1 {more}",
+    ]
 
 
 def test_41_a_host_missing_from_an_updated_aggregate_has_left_it() -> None:

@@ -162,3 +162,23 @@ def test_deferred_work_is_done_soon_and_too_much_is_left_out() -> None:
     assert deferred.close(10.0) == 0
     assert 256 <= len(accepted) < 1000
     assert order == accepted
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({}, "(flavor m1.tiny, any zone, 1 hosts considered, 1 passed the filters, "),
+        (
+            {"flavor": {"name": "big one"}, "availability_zone": "az1"},
+            "(flavor big one, zone az1, ",
+        ),
+        ({"flavor": {"name": None}}, "(flavor unnamed, any zone, "),
+    ],
+)
+def test_the_line_of_a_decision_says_what_was_asked_for(wanted, words, caplog) -> None:
+    caplog.set_level("INFO")
+    driver = a_driver(a_fleet(8192))
+    SchedulerManager(driver.conf, driver).select_destinations(
+        Context, spec_obj=a_request(**wanted), instance_uuids=UUIDS[:1]
+    )
+    assert f"Placement of 1 instance(s) [{UUIDS[0]}]: selected [h1] {words}" in caplog.text

@@ -18,7 +18,12 @@ MORE = "Host h1 has more disk space than database expected (100 GB > 90 GB)"
 
 def read(*, knows_bare_metal=False, **columns):
     [changes] = CaseFleet({"compute_nodes": [a_node("h1", **columns)]}).read(moment(NOW))
-    return rows.values(changes.nodes[0], RATIOS, "c1", knows_bare_metal=knows_bare_metal)
+    complaints = rows.Complaints()
+    found = rows.values(
+        *(changes.nodes[0], RATIOS, "c1"), knows_bare_metal=knows_bare_metal, complaints=complaints
+    )
+    complaints.tell()
+    return found
 
 
 @pytest.mark.parametrize(
