@@ -15,7 +15,7 @@ export COVERAGE_FOLDER := $(CURDIR)/build/coverage
 # tests/conftest.py says which files come first.
 PYTEST_WORKERS ?= 4
 DISTRIBUTED = -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder
-TEST_MARKS ?= not nova and not faults
+TEST_MARKS ?= not nova and not faults and not packages
 # What the inner loop leaves out: tests on random fleets, and those that take more than half a second.
 CHECK_MARKS ?= not hypothesis and not slow and not functional
 # Quick, and each of another kind: a broker, schedulers and a database that are killed.

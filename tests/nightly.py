@@ -1,4 +1,4 @@
-"""The long runs: faults, soak, race, fuzz, simulation, Nova, all of samples, versions of libraries.
+"""The long runs: faults, soak, race, fuzz, simulation, Nova, samples, packages, versions.
 
     python -m tests.nightly              # all
     python -m tests.nightly race soak    # some
@@ -111,6 +111,7 @@ def parts() -> Mapping[str, Part]:
         "nova": Part({each.stem: (*_PYTEST, str(each.relative_to(ROOT))) for each in nova}),
         "nova-functional": Part({"all modules": ("tests.nova_functional",)}),
         "samples": Part({name: (*_PYTEST, *paths) for name, paths in SAMPLES.items()}),
+        "packages": Part({"debian": (*_PYTEST, "-m", "packages", "tests/packages")}),
         "versions": Part({each: (_VERSIONS, each) for each in ("lowest", "highest")}),
     }
 

@@ -48,6 +48,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "state refresh": "scheduler.cli.state:refresh",
     "what-if": "scheduler.cli.what_if:WhatIf",
     "replay": "scheduler.cli.replay:Replay",
+    "install-files": "scheduler.cli.install_files:install_files",
     "shadow report": "scheduler.cli.shadow:Report",
 }
 
@@ -68,6 +69,7 @@ GROUPS = {
     "explain": "why a server went where it went, or nowhere",
     "replay": "decide a workload anew on a fleet in memory, and report",
     "evaluate": "decide recorded cases again, and compare",
+    "install-files": "copy units and what else the service needs to their places on this host",
 }
 
 

@@ -168,6 +168,12 @@ def test_what_was_built_installs_and_runs_the_demo(built: dict[str, Path], tmp_p
     assert version.strip() == scheduler.__version__
     assert run(python, "-m", "conductor_stub.demo", cwd=tmp_path).count("✔") == 7
 
+    root = tmp_path / "root"
+    printed = run(str(folder / "bin/nova-scheduler-manage"), "install-files", "--root", str(root))
+    assert printed.count("installed ") == len(printed.splitlines()) == 17
+    unit = (root / "usr/local/lib/systemd/system/nova-scheduler.service").read_text()
+    assert f"ExecStart={folder}/bin/nova-scheduler --config-file=/etc/nova/nova.conf\n" in unit
+
 
 def run(*command: str, cwd: Path = ROOT) -> str:
     """What a *command* prints; it must succeed."""

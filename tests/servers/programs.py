@@ -46,6 +46,7 @@ LOGROTATE = Program("logrotate", "logrotate", ("usr/sbin",))
 OPENSSL = Program("openssl", "openssl")  # makes the certificate of a server
 PROMTOOL = Program("promtool", "prometheus")  # runs the unit tests of the alerts
 CHROMIUM = Program("chromium", "chromium")  # shows the status page
+DH_VIRTUALENV = Program("dh_virtualenv", "dh-virtualenv")  # builds the Debian package, at night
 IP = Program("ip", "iproute2", ("usr/sbin", "sbin"))  # makes networks that can be cut
 # Not a program but what is loaded into one, so that its clock is not the machine's.
 FAKETIME = Program("libfaketime.so.1", "libfaketime", ("usr/lib/*/faketime",))

@@ -1,0 +1,111 @@
+"""``install-files``: what the daemon needs on a host besides its packages."""
+
+import pathlib
+import re
+import sysconfig
+from collections.abc import Iterator
+from typing import Any, Final
+
+import scheduler
+from scheduler import errors
+from scheduler.cli.command import Base, action, argument
+
+#: Files as a checkout has them, and where they go: below the root if that is etc, else the prefix.
+FILES: Final = (
+    ("systemd/nova-scheduler.service", "lib/systemd/system"),
+    ("systemd/sysusers.d/*", "lib/sysusers.d"),
+    ("systemd/tmpfiles.d/*", "lib/tmpfiles.d"),
+    ("etc/logrotate.d/*", "etc/logrotate.d"),
+    ("systemd/notify-reload.conf", "share/nova-scheduler"),
+    ("etc/nova/*.sample", "share/nova-scheduler"),
+    ("etc/prometheus/*", "share/nova-scheduler/prometheus"),
+    ("etc/grafana/*", "share/nova-scheduler/grafana"),
+    ("manual/man8/*", "share/man/man8"),
+    ("etc/bash_completion.d/*", "share/bash-completion/completions"),
+)
+STUBS: Final = (
+    ("systemd/nova-conductor-stub.service", "lib/systemd/system"),
+    ("systemd/nova-compute-stub.service", "lib/systemd/system"),
+)
+#: Where the wheel puts two of these folders; all others are in its own.
+_SHARED: Final = {
+    "manual/man8": "man/man8",
+    "etc/bash_completion.d": "bash-completion/completions",
+}
+NEXT: Final = "Next: systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload"
+
+
+def sources(pattern: str) -> Iterator[pathlib.Path]:
+    """The files of *pattern*: those that came with the wheel, or those of this checkout."""
+    folder, _slash, name = pattern.rpartition("/")
+    share = pathlib.Path(sysconfig.get_path("data")) / "share"
+    own = share / "nova-scheduler"
+    if own.is_dir():
+        place = share / _SHARED[folder] if folder in _SHARED else own / folder
+    else:
+        place = pathlib.Path(scheduler.__file__).parents[1] / folder
+    found = sorted(place.glob(name))
+    if not found:
+        raise errors.NotFound(f"{place}/{name} is missing: this installation is not complete")
+    yield from found
+
+
+@action(
+    Base,
+    argument("--root", default="/", metavar="DIR", help="put all below this folder; / by default"),
+    argument(
+        "--prefix",
+        default="/usr/local",
+        metavar="DIR",
+        help="below the root, the folder of lib and share; /usr/local by default, which no package "
+        "of the distribution owns",
+    ),
+    argument(
+        "--programs",
+        metavar="DIR",
+        help="folder of the programs that the units start; by default that of this program",
+    ),
+    argument(
+        "--unit",
+        default="nova-scheduler",
+        metavar="NAME",
+        help="name of the scheduler's unit, if Nova has the usual one; nova-scheduler by default",
+    ),
+    argument("--stubs", action="store_true", help="also the units of conductor and compute stub"),
+    needs_tables=False,
+)
+def install_files(command: Base, args: Any) -> None:
+    """Copy units, accounts, folders, log rotation, samples, alerts and dashboard to their places.
+
+    The units start the programs of this installation. A file below etc that was changed is kept.
+    """
+    programs = args.programs or sysconfig.get_path("scripts")
+    for pattern, folder in (*FILES, *(STUBS if args.stubs else ())):
+        for source in sources(pattern):
+            keeps = folder.startswith("etc/")
+            below = "" if keeps else args.prefix.lstrip("/")
+            name = source.name
+            if name == "nova-scheduler.service":
+                name = f"{args.unit}.service"
+            target = pathlib.Path(args.root, below, folder, name)
+            text = source.read_text(encoding="utf-8")
+            if source.suffix == ".service":
+                text = re.sub(r"^ExecStart=/usr/bin/", f"ExecStart={programs}/", text, flags=re.M)
+            done = _write(target, text, keeps=keeps)
+            command.app.stdout.write(f"{done} {target}\n")
+    if args.root == "/":
+        command.app.stdout.write(f"{NEXT}\n")
+
+
+def _write(target: pathlib.Path, text: str, *, keeps: bool) -> str:
+    """Write *target*; the word for what was done."""
+    try:
+        if keeps and target.exists() and target.read_text(encoding="utf-8") != text:
+            return "kept"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        target.chmod(0o644)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise errors.NovaException(f"{target}: {reason}") from error
+    return "installed"
