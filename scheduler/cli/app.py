@@ -49,6 +49,10 @@ COMMANDS: Final[Mapping[str, str]] = {
     "what-if": "scheduler.cli.what_if:WhatIf",
     "replay": "scheduler.cli.replay:Replay",
     "install-files": "scheduler.cli.install_files:install_files",
+    "plan drain": "scheduler.cli.plan:Drain",
+    "plan fit": "scheduler.cli.plan:Fit",
+    "plan free-hosts": "scheduler.cli.plan:FreeHosts",
+    "plan rules": "scheduler.cli.plan:Rules",
     "shadow report": "scheduler.cli.shadow:Report",
 }
 
@@ -64,6 +68,7 @@ GROUPS = {
     "group": "server groups and their policies",
     "claims": "see what schedulers have promised, close it, compare it with what there is",
     "what-if": "decide a request twice, as things are and with changes, and keep nothing",
+    "plan": "which servers to move: to empty hosts, make room, mend rules; nothing is moved",
     "state": "see what the running schedulers know, and let them read it anew",
     "shadow": "compare a scheduler that runs beside another one with it",
     "explain": "why a server went where it went, or nowhere",

@@ -1,7 +1,6 @@
 """``replay``: a workload decided anew on a fleet in memory, and a report of that."""
 
 import argparse
-import json
 import random
 import sys
 import time
@@ -15,7 +14,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from scheduler import conf as options
-from scheduler import errors, exit_codes
+from scheduler import errors
 from scheduler.cli import command
 from scheduler.cli.command import argument
 from scheduler.cli.what_if import profiles_of
@@ -44,7 +43,7 @@ def _several(option: str, metavar: str, text: str, group: str = "") -> command.A
     )
 
 
-class Replay(command.Base):
+class Replay(command.Told):
     """Decide a workload anew on a fleet in memory, in virtual time, with the daemon's own engine.
 
     Prints the measures of the fleet over time and at its end, and what was refused.  The same
@@ -61,9 +60,6 @@ class Replay(command.Base):
             "packed Azure trace",
         ),
         argument("-o", "--output", metavar="REPORT", type=Path, help="write the report as HTML"),
-        argument(
-            "-f", "--format", choices=("table", "json"), default="table", help="on the screen"
-        ),
         _several("--set", "OPTION=VALUE", "another value of an option, in all configurations"),
         _several(
             "--against",
@@ -126,7 +122,8 @@ class Replay(command.Base):
         ),
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def act(self, parsed_args: argparse.Namespace) -> Mapping[str, Any]:
+        """The report as JSON has it, which is also written as HTML if that is wanted."""
         console = Console(stderr=True)
         workload = read(parsed_args)
         confs = self._confs(parsed_args)
@@ -163,8 +160,12 @@ class Replay(command.Base):
             f"{lasts * len(runs) / seconds:,.0f} × real time",
             highlight=False,
         )
-        self._show(document, parsed_args)
-        return exit_codes.OK
+        if parsed_args.output is not None:
+            try:
+                parsed_args.output.write_text(report.to_html(document), encoding="utf-8")
+            except OSError as error:
+                raise errors.InvalidRequest(field="--output", reason=str(error)) from error
+        return document
 
     def _confs(self, parsed: argparse.Namespace) -> dict[str, Any]:
         """The configurations by name, the one of this command first."""
@@ -196,15 +197,8 @@ class Replay(command.Base):
         list(hypothetical_hosts.add(fleet.table, fleet.host_manager, conf, profiles))
         return fleet
 
-    def _show(self, document: Mapping[str, Any], parsed: argparse.Namespace) -> None:
-        if parsed.output is not None:
-            try:
-                parsed.output.write_text(report.to_html(document), encoding="utf-8")
-            except OSError as error:
-                raise errors.InvalidRequest(field="--output", reason=str(error)) from error
-        if parsed.format == "json":
-            self.app.stdout.write(json.dumps(document, indent=1) + "\n")
-            return
+    def show(self, document: Mapping[str, Any]) -> None:
+        """Tables of the measures, differences and sizes."""
         results = document["configurations"]
         table = Table(Column(no_wrap=True))
         for name in results:

@@ -1,0 +1,177 @@
+"""``plan``: which servers to move, so that hosts are empty, have room, or obey the rules."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rich import box, progress
+from rich.console import Console
+from rich.table import Table
+
+from scheduler import errors, exit_codes, nova_compat, objects
+from scheduler.cli import command
+from scheduler.cli.command import argument
+from scheduler.db import flavors
+from scheduler.introspection.overlay import Overlay
+from scheduler.planning.mover import Mover
+from scheduler.planning.moves import Plan
+from scheduler.planning.plans import Planner
+from scheduler.replay import database_fleet
+
+#: Weights that fill hosts up, for plans that need hosts or room.
+_STACKING: Final = {
+    ("filter_scheduler", name): -1.0 for name in ("ram_weight_multiplier", "cpu_weight_multiplier")
+}
+_MOST_MOVES: Final = 10_000
+_COMMON: Final = (
+    argument(
+        "--seconds",
+        type=command.positive,
+        metavar="S",
+        help="end the search after so long, with what was found by then",
+    ),
+    argument(
+        "--shell", action="store_true", help="print the client's commands, one wave after another"
+    ),
+)
+
+
+class _Planning(command.Told):
+    """A command that reads hosts and servers from the databases, and makes a plan of moves."""
+
+    #: True for plans that fill hosts up, whatever the weights are.
+    stacks = False
+
+    def act(self, args: Any) -> Mapping[str, Any]:
+        """The plan as JSON has it, with ``shell`` if that is wanted."""
+        nova_compat.prepare(self.conf)
+        conf = Overlay.from_values(self.conf, _STACKING) if self.stacks else self.conf
+        read = database_fleet.read(conf, self.databases)
+        console = Console(stderr=True)
+        bar = progress.Progress(console=console, transient=True, disable=not console.is_terminal)
+        with bar:
+            task = bar.add_task("Planning", total=None)
+            planner = Planner(
+                Mover(read.fleet, args.seconds or math.inf),
+                read.left_out,
+                lambda done, total: bar.update(task, completed=done, total=total),
+            )
+            plan = self.plan(planner, args)
+        if plan.reached < plan.wanted or plan.is_cut_off:
+            self.status = exit_codes.FAILURE
+        found = plan.to_dict()
+        return {**found, "shell": list(plan.shell())} if args.shell else found
+
+    def plan(self, planner: Planner, args: Any) -> Plan:
+        """The plan that the command is for."""
+        raise NotImplementedError
+
+    def show(self, found: Mapping[str, Any]) -> None:
+        """Lines for a shell, or a table of moves, what stays, and the fleet before and after."""
+        if "shell" in found:
+            self.app.stdout.write("".join(f"{line}\n" for line in found["shell"]))
+            return
+        console = Console(file=self.app.stdout, soft_wrap=True)
+        console.print(_summary(found), highlight=False)
+        if found["moves"]:
+            console.print(_moves(found["moves"]))
+        for each in found["stuck"]:
+            where = f" on {each['host']}" if each["host"] else ""
+            console.print(f"{each['server']}{where} stays: {each['reason']}", highlight=False)
+        for name, before in found["before"].items():
+            after = found["after"][name]
+            console.print(f"{name.replace('_', ' ')}: {before} -> {after}", highlight=False)
+
+
+def _summary(found: Mapping[str, Any]) -> str:
+    moves = found["moves"]
+    waves = max((each["wave"] for each in moves), default=0)
+    hosts = f" ({', '.join(sorted(set(found['hosts'])))})" if found["hosts"] else ""
+    cut = "; the time was over before the search" if found["is_cut_off"] else ""
+    return (
+        f"{found['goal']}: {found['reached']} of {found['wanted']}{hosts}, "
+        f"{len(moves)} moves in {waves} waves{cut}"
+    )
+
+
+def _moves(moves: Any) -> Table:
+    table = Table(box=box.SIMPLE)
+    for name in ("wave", "server", "from", "to", "MB", "vCPUs", "GB", "reason", "alternates"):
+        table.add_column(name, overflow="fold")
+    for each in moves:
+        numbers = (each["memory_mb"], each["vcpus"], each["disk_gb"])
+        names = (each["wave"], each["server"], each["source"], each["target"])
+        table.add_row(
+            *map(str, (*names, *numbers)), each["reason"], ", ".join(each["alternates"]) or "-"
+        )
+    return table
+
+
+class Drain(_Planning):
+    """Plan to move every server off some hosts.
+
+    Each move is decided by the scheduler's own filters and weights on the state after the moves
+    before it.  Nothing is moved: it is advice.
+    """
+
+    arguments = (argument("hosts", metavar="HOST", nargs="+", help="hosts to empty"), *_COMMON)
+
+    def plan(self, planner: Planner, args: Any) -> Plan:
+        """See the base class."""
+        return planner.drain(args.hosts)
+
+
+class Fit(_Planning):
+    """Plan moves that make room for servers of a flavor."""
+
+    stacks = True
+    arguments = (
+        argument("--flavor", metavar="NAME", required=True, help="a flavor of the database"),
+        argument("--count", type=command.positive, default=1, metavar="N", help="how many servers"),
+        argument("--az", metavar="ZONE", help="availability zone"),
+        argument("--project", metavar="ID", help="project that asks"),
+        *_COMMON,
+    )
+
+    def plan(self, planner: Planner, args: Any) -> Plan:
+        """See the base class; InvalidRequest names a flavor that is not there."""
+        with self.databases.api.read() as connection:
+            try:
+                flavor = flavors.get(connection, "name", args.flavor)
+            except errors.NotFound as error:
+                raise errors.InvalidRequest(field="--flavor", reason=str(error)) from error
+        spec = objects.RequestSpec(
+            flavor=flavor, availability_zone=args.az, project_id=args.project, num_instances=1
+        )
+        return planner.fit(spec, args.count)
+
+
+class FreeHosts(_Planning):
+    """Plan to empty so many hosts more, those first that cost the fewest moves."""
+
+    stacks = True
+    arguments = (
+        argument("count", metavar="N", type=command.positive, help="hosts to free"),
+        argument(
+            "--moves", type=command.positive, default=_MOST_MOVES, metavar="M", help="most moves"
+        ),
+        *_COMMON,
+    )
+
+    def plan(self, planner: Planner, args: Any) -> Plan:
+        """See the base class."""
+        return planner.free_hosts(args.count, args.moves)
+
+
+class Rules(_Planning):
+    """Find servers that would not get their host today, and plan to move them.
+
+    Groups, zones, aggregates and the like may have changed since, and so may servers.
+    """
+
+    arguments = _COMMON
+
+    def plan(self, planner: Planner, args: Any) -> Plan:
+        """See the base class."""
+        del args
+        return planner.rules()
