@@ -157,13 +157,6 @@ MODULES: Final[Mapping[str, Source]] = {
 }
 
 
-def prepare(conf: cfg.ConfigOpts) -> None:
-    """Let plug-ins be imported as *conf* says; every program calls this before it loads any."""
-    plugins.add_directory(conf.filter_scheduler.extensions_directory)
-    if conf.scheduler.nova_compat_imports:
-        install(conf)
-
-
 def install(conf: cfg.ConfigOpts) -> None:
     """Let imports of the table's modules succeed in this process, unless a real Nova is there."""
     if any(isinstance(each, NovaFinder) for each in sys.meta_path):

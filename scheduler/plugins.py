@@ -59,6 +59,13 @@ def entry_point_class(namespace: str, name: str, base: type, option: str) -> Any
     raise errors.ClassNotFound(class_name=name, exception=reason)
 
 
+def prepare(conf: Any) -> None:
+    """Let plug-ins be imported as *conf* says; every program calls this before it loads any."""
+    add_directory(conf.filter_scheduler.extensions_directory)
+    if conf.scheduler.nova_compat_imports:  # which brings the message bus
+        importlib.import_module("scheduler.nova_compat").install(conf)
+
+
 def add_directory(directory: str) -> None:
     """Let modules be imported from *directory*, after all other places."""
     if os.path.isdir(directory) and directory not in sys.path:

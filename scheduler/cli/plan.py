@@ -8,7 +8,7 @@ from rich import box, progress
 from rich.console import Console
 from rich.table import Table
 
-from scheduler import errors, exit_codes, nova_compat, objects
+from scheduler import errors, exit_codes, objects, plugins
 from scheduler.cli import command
 from scheduler.cli.command import argument
 from scheduler.db import flavors
@@ -44,7 +44,7 @@ class _Planning(command.Told):
 
     def act(self, args: Any) -> Mapping[str, Any]:
         """The plan as JSON has it, with ``shell`` if that is wanted."""
-        nova_compat.prepare(self.conf)
+        plugins.prepare(self.conf)
         conf = Overlay.from_values(self.conf, _STACKING) if self.stacks else self.conf
         read = database_fleet.read(conf, self.databases)
         console = Console(stderr=True)

@@ -21,7 +21,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import conf as project_options
-from scheduler import errors, exit_codes, nova_compat, plugins
+from scheduler import errors, exit_codes, plugins
 from scheduler.broker import nodes
 from scheduler.claims import loading
 from scheduler.conf import check, mistakes, names, startup
@@ -335,7 +335,7 @@ def problems(
     for setting, reason in names.unknown(conf, project_options.group_names(), paths):
         option = f"[{setting.group}] {setting.name}"
         found.append(Problem(Kind.OPTION, option, reason, setting.place))
-    nova_compat.prepare(conf)
+    plugins.prepare(conf)
     questions = [Problem(Kind.QUESTION, *each) for each in check.questions(conf, paths)]
     for each in CHECKS:
         found += each(conf)

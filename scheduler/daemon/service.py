@@ -12,7 +12,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_messaging.transport import RPCTransport
 
-from scheduler import concurrency, drivers, errors, nova_compat
+from scheduler import concurrency, drivers, errors, plugins
 from scheduler.builds.direct import DirectBuilds
 from scheduler.builds.rows import SERVICE, InstanceRows
 from scheduler.builds.tasks import OlderTasks
@@ -80,7 +80,7 @@ def build_manager(
     Without *notifications* nobody is told; without *builds* callers up to Juno cannot be served.
     Raises an error that names the option when one of them, or a filter or weigher, is unknown.
     """
-    nova_compat.prepare(conf)
+    plugins.prepare(conf)
     clock = SteadyClock(databases.main.server_time)
     reader = CellsReader(conf, databases)
     reservations = loading.reservations_from_conf(conf, databases.main, clock)
@@ -275,7 +275,7 @@ class Service(Worker):
             finally:
                 databases.dispose()
             return lambda: None
-        nova_compat.prepare(conf)
+        plugins.prepare(conf)
         take = manager.reconfigured(conf)
 
         def put_in_force() -> None:

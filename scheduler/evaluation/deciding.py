@@ -12,7 +12,7 @@ from oslo_context import context as oslo_context
 from oslo_log import log as logging
 
 from scheduler import conf as options
-from scheduler import drivers, errors, nova_compat, objects
+from scheduler import drivers, errors, objects, plugins
 from scheduler.conf import check
 from scheduler.drivers.chance_scheduler import ChanceScheduler
 from scheduler.drivers.filter_scheduler import FilterScheduler
@@ -40,7 +40,7 @@ def decide(case: Case, behaviour: Behaviour, configuration: Configuration) -> An
     fleet = CaseFleet(case.fleet)
     try:
         conf = configuration.for_case(case, behaviour)
-        nova_compat.prepare(conf)
+        plugins.prepare(conf)
         scheduler = _Scheduler(case, behaviour, conf, fleet, clock)
     except errors.NovaException as error:
         LOG.debug("Case %s: %s", case.name, error)
