@@ -132,8 +132,9 @@ def present(connection: Connection, ids: Collection[int]) -> set[int]:
 
 
 def by_ids(connection: Connection, ids: Collection[int]) -> list[Any]:
-    """The claims with these ids, without their answers."""
-    return rows.select_in(connection, sa.select(*COLUMNS), claims.c.id, sorted(ids))
+    """The claims with these ids, in the order of these, without their answers."""
+    found = rows.select_in(connection, sa.select(*COLUMNS), claims.c.id, sorted(ids))
+    return sorted(found, key=lambda row: row.id)
 
 
 def of_consumers(connection: Connection, uuids: Collection[str]) -> dict[str, Any]:
