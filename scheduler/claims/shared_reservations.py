@@ -35,7 +35,7 @@ CLOSE_OWN_AFTER_SECONDS = 2.0
 CLOSE_FOREIGN_AFTER_SECONDS = 15.0
 NEVER_CLOSED = float("inf")
 #: While answers of this worker show nowhere else, it looks so often whether their claims are there.
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 1.0
 
 
 class Counted(NamedTuple):
@@ -219,11 +219,6 @@ class SharedReservations(Reservations):
         self._read = self._reader.read(
             now, lambda: self._of_id.keys() | self.over.keys(), self._uncounted
         )
-
-    def begin(self) -> None:
-        """Make a row for every host that has none; its claims count with the next read."""
-        claim_rows.begin(self.database, self._uncounted(), self.new_generation)
-        self._reader.want_all()
 
     @property
     def hold_seconds(self) -> float:
