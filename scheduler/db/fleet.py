@@ -25,7 +25,8 @@ from scheduler.db.fleet_beside import (
     Heartbeats,
 )
 from scheduler.db.fleet_changes import ChangesPoll
-from scheduler.db.fleet_poll import AGGREGATES, FLAGS, INSTANCES, MEMBERS, NODES, News, Poll
+from scheduler.db.fleet_poll import AGGREGATES, FLAGS, INSTANCES, MEMBERS, NODES, News
+from scheduler.db.fleet_rows import RowReader
 from scheduler.db.fleet_stamps import LOOK_BACK, StampsPoll
 from scheduler.db.sessions import ReadSession
 
@@ -99,9 +100,12 @@ class FleetReader:
         self._late_seconds = late_seconds
         self._session = ReadSession(database)
         self._heartbeats = HeartbeatReader(database)
+        self._nodes = RowReader(database, fleet_rows.NODE_COLUMNS)
+        self._instances = RowReader(database, fleet_rows.INSTANCE_COLUMNS)
         self._reads_aggregates, self._reads_images = aggregates, False
         #: Chosen by every full read, when it is known whether there are triggers.
-        self._poll: Poll | None = None
+        self._poll: ChangesPoll | StampsPoll = StampsPoll(database, overlap)
+        self._has_begun = False
         #: True when the last poll found nothing.
         self._is_quiet = False
         #: When the last read began; None: none yet, or it failed, so the next one is full.
@@ -110,8 +114,7 @@ class FleetReader:
     @property
     def finds_aggregates(self) -> bool:
         """True when the last reads found changes of aggregates, too."""
-        is_told = self._poll is not None and self._poll.finds_aggregates
-        return self._reads_aggregates and is_told
+        return self._reads_aggregates and isinstance(self._poll, ChangesPoll)
 
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic*, whatever their state, by id."""
@@ -133,8 +136,8 @@ class FleetReader:
         full one.
         """
         heartbeats: Heartbeats = {}
-        if self._read_at is not None and self._poll is not None and not full:
-            heartbeats = self._heartbeats.read(now, self._late_seconds, self._poll)
+        if self._read_at is not None and not full:
+            heartbeats = self._heartbeats.read(now, self._late_seconds)
         self._reads_images = image_properties
         changes = self._session.run(lambda connection: self._read(connection, now, full=full))
         return [dataclasses.replace(changes, heartbeats=heartbeats)] if heartbeats else [changes]
@@ -144,10 +147,11 @@ class FleetReader:
 
         For another thread than that of the reads, once they have begun, and one at a time.
         """
-        if self._poll is None:
+        if not self._has_begun:
             return ()
-        self._heartbeats.look_back(now, self._poll)
-        heartbeats = self._heartbeats.read(now, HEARTBEAT_SECONDS, self._poll)
+        if isinstance(self._poll, StampsPoll):
+            self._heartbeats.have(functools.partial(self._poll.look_back, now=now))
+        heartbeats = self._heartbeats.read(now, HEARTBEAT_SECONDS)
         return [FleetChanges(False, now, heartbeats=heartbeats, cell=self.cell)]
 
     def _read(
@@ -160,32 +164,30 @@ class FleetReader:
         """
         # The poll does not show a row twice: until its rows are read, only a full read can follow.
         last_read_at, self._read_at = self._read_at, None
-        poll = None if full or last_read_at is None else self._poll
-        news: News | None = None if poll is None else {}
-        if poll is not None and self._is_quiet:
-            news = poll.run(connection, now)
+        news: News | None = None if full or last_read_at is None else {}
+        services = self._heartbeats.service_ids
+        if news is not None and self._is_quiet:
+            news = self._poll.run(connection, now, services)
             if news == {}:
                 self._read_at = now
                 return FleetChanges(False, now, cell=self.cell)
         with self._session.snapshot():
-            if poll is not None and news is not None:
-                news = _merged(news, poll.run(connection, now))
+            if news is not None:
+                news = _merged(news, self._poll.run(connection, now, services))
             self._is_quiet = not news
-            changes = (
-                None if not poll or news is None else self._changed(connection, now, poll, news)
-            )
+            changes = None if news is None else self._changed(connection, now, news)
             return changes or self._everything(connection, now, last_read_at)
 
     def _changed(
-        self, connection: sa.Connection, now: datetime.datetime, poll: Poll, news: News
+        self, connection: sa.Connection, now: datetime.datetime, news: News
     ) -> FleetChanges | None:
         """The changed rows; None if some cannot be found any more.
 
         The instances come first: a node that reports one is not read before it.
         """
         instance_ids, node_ids = news.get(INSTANCES, set()), news.get(NODES, set())
-        instances = fleet_rows.by_ids(connection, fleet_rows.INSTANCE_COLUMNS, instance_ids)
-        nodes = fleet_rows.by_ids(connection, fleet_rows.NODE_COLUMNS, node_ids)
+        instances = self._instances.by_ids(connection, instance_ids)
+        nodes = self._nodes.by_ids(connection, node_ids)
         if len(instances) < len(instance_ids) or len(nodes) < len(node_ids):
             return None
         metadata: dict[str, dict[str, str | None]] = {}
@@ -202,7 +204,7 @@ class FleetReader:
         elif FLAGS in news:
             changed = fleet_rows.living_services(connection, news[FLAGS])
         has_aggregates = AGGREGATES in news and self._reads_aggregates
-        late_rows, poll.late = poll.late, 0
+        late_rows, self._poll.late = self._poll.late, 0
         self._read_at = now
         return FleetChanges(
             False,
@@ -229,9 +231,9 @@ class FleetReader:
         """
         kind = ChangesPoll if fleet_changes.are_kept(connection) else StampsPoll
         poll = kind(self.database, self._overlap)
-        self._heartbeats.begin(connection, now, poll)
-        poll.begin(connection, now)
-        self._poll = poll
+        self._heartbeats.begin(connection, now)
+        poll.begin(connection, now, self._heartbeats.service_ids)
+        self._poll, self._has_begun = poll, True
         late = (last_read_at or now - PAST) - LOOK_BACK
         placed = fleet_rows.PLACED
         elsewhere = fleet_rows.instances(connection, fleet_rows.on_no_host(late))
@@ -258,7 +260,7 @@ class FleetReader:
         last = 0
         with self._session.snapshot():
             while True:
-                chunk = self._session.run(functools.partial(fleet_rows.nodes_after, last=last))
+                chunk = self._session.run(functools.partial(self._nodes.living_after, last=last))
                 yield from chunk
                 if len(chunk) < fleet_rows.CHUNK:
                     break

@@ -5,14 +5,14 @@ They touch every service all the time, and tolerate ``service_down_time``.
 
 import datetime
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from scheduler.db import tables
 from scheduler.db.database import Database
-from scheduler.db.fleet_poll import Compiled, Dialect, Poll, entries_of
+from scheduler.db.fleet_poll import Compiled, Dialect, entries_of
 from scheduler.db.fleet_rows import LIVING_SERVICES
 from scheduler.db.sessions import ReadSession
 
@@ -30,7 +30,7 @@ _SEPARATOR: Final = "|"
 
 
 class HeartbeatReader:
-    """Reads of one *database*, in another thread than that of the *poll*, which hears of them."""
+    """Reads of one *database*.  ``service_ids`` are all services as of the last one."""
 
     def __init__(self, database: Database) -> None:
         self._session = ReadSession(database)
@@ -43,18 +43,19 @@ class HeartbeatReader:
         self._query = Compiled(database, listed)
         self._heard: set[str] = set()
         self._heard_at: datetime.datetime | None = None
+        self.service_ids: Set[int] = frozenset()
 
     def close(self) -> None:
         """Give the connection up; the next read opens another."""
         self._session.close()
 
-    def begin(self, connection: sa.Connection, now: datetime.datetime, poll: Poll) -> None:
+    def begin(self, connection: sa.Connection, now: datetime.datetime) -> None:
         """Note what is known with a full read, before it reads the services."""
         with self._reading:
-            self._hear(connection, poll)
+            self._hear(connection)
             self._heard_at = now
 
-    def read(self, now: datetime.datetime, every_seconds: float, poll: Poll) -> Heartbeats:
+    def read(self, now: datetime.datetime, every_seconds: float) -> Heartbeats:
         """Heartbeats since the last call, if that was *every_seconds* ago.
 
         A thread waits for another's read only if it needs one itself.
@@ -65,19 +66,19 @@ class HeartbeatReader:
         with self._reading:
             if is_recent(self._heard_at, now, every_seconds):
                 return {}
-            new = self._session.run(lambda connection: self._hear(connection, poll))
+            new = self._session.run(self._hear)
             self._heard_at = now
         return dict(map(_parsed, new))
 
-    def look_back(self, now: datetime.datetime, poll: Poll) -> None:
-        """Have the *poll* find what was committed late, if that is due again."""
+    def have(self, work: Callable[[sa.Connection], None]) -> None:
+        """Have more *work* done on the connection of these reads."""
         with self._reading:
-            self._session.run(lambda connection: poll.look_back(connection, now))
+            self._session.run(work)
 
-    def _hear(self, connection: sa.Connection, poll: Poll) -> set[str]:
+    def _hear(self, connection: sa.Connection) -> set[str]:
         heard, before = entries_of(self._query.execute(connection).scalar()), self._heard
         self._heard = heard
-        poll.hear_of({int(each.partition(_SEPARATOR)[0]) for each in heard})
+        self.service_ids = {int(each.partition(_SEPARATOR)[0]) for each in heard}
         return heard - before
 
 

@@ -52,12 +52,12 @@ def _newest(connection: sa.Connection, *criteria: sa.ColumnElement[bool]) -> Any
 
 
 class ChangesPoll:
-    """Poll of one *database*; see :class:`scheduler.db.fleet_poll.Poll`.
+    """Poll of one *database*.
 
     Entries that are committed up to *overlap* after they were written are found.
     """
 
-    finds_aggregates = True
+    late = 0
 
     def __init__(self, database: Database, overlap: datetime.timedelta) -> None:
         self._overlap = overlap
@@ -69,10 +69,10 @@ class ChangesPoll:
         #: of these ids on, entries are read again; empty: no entry is known.
         self._tops: deque[tuple[datetime.datetime, int]] = deque()
         self._entries: set[str] = set()
-        self.late = 0
 
-    def begin(self, connection: sa.Connection, now: datetime.datetime) -> None:
-        """See the protocol."""
+    def begin(self, connection: sa.Connection, now: datetime.datetime, services: Set[int]) -> None:
+        """Note what is known with a full read of the same snapshot."""
+        del services  # an entry tells of those that go
         self._tops.clear()
         if (newest := _newest(connection)) is None:
             return
@@ -81,8 +81,11 @@ class ChangesPoll:
         self._tops += [(now - self._overlap, first), (now, newest.id)]
         self._entries = self._from(connection, first)
 
-    def run(self, connection: sa.Connection, now: datetime.datetime) -> News | None:
-        """See the protocol."""
+    def run(
+        self, connection: sa.Connection, now: datetime.datetime, services: Set[int]
+    ) -> News | None:
+        """Return what has changed since the last call; None: only a full read shows that."""
+        del services  # an entry tells of those that go
         if not self._tops:
             return None
         first, top = self._tops[0][1], self._tops[-1][1]
@@ -104,9 +107,3 @@ class ChangesPoll:
 
     def _from(self, connection: sa.Connection, first: int) -> set[str]:
         return entries_of(self._query.execute(connection, first=first).scalar())
-
-    def look_back(self, connection: sa.Connection, now: datetime.datetime) -> None:
-        """Do nothing: what is committed later is found by a full read."""
-
-    def hear_of(self, services: Set[int]) -> None:
-        """Do nothing: an entry tells of services that go."""

@@ -4,9 +4,8 @@ Polls of tables with triggers are in :mod:`scheduler.db.fleet_changes`, of Nova'
 :mod:`scheduler.db.fleet_stamps`.
 """
 
-import datetime
-from collections.abc import Iterable, Set
-from typing import Any, Final, Protocol
+from collections.abc import Iterable
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -23,28 +22,6 @@ INSTANCES: Final = "instances"
 FLAGS: Final = "service_flags"
 MEMBERS: Final = "services"
 AGGREGATES: Final = "aggregates"
-
-
-class Poll(Protocol):
-    """A way to find out what has changed."""
-
-    #: True where it finds changes of aggregates, too.
-    finds_aggregates: bool
-    #: Number of rows, since it was set back, that were committed so late that a look back had to
-    #: find them.
-    late: int
-
-    def begin(self, connection: sa.Connection, now: datetime.datetime) -> None:
-        """Note what is known with a full read of the same snapshot."""
-
-    def run(self, connection: sa.Connection, now: datetime.datetime) -> News | None:
-        """Return what has changed since the last call; None: only a full read shows that."""
-
-    def look_back(self, connection: sa.Connection, now: datetime.datetime) -> None:
-        """Find what was committed late, for the next run; in another thread than the runs."""
-
-    def hear_of(self, services: Set[int]) -> None:
-        """Take the ids of all services; in another thread than the runs."""
 
 
 class Dialect:

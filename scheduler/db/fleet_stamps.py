@@ -50,12 +50,10 @@ def _listing(dialect: Dialect, kind: str) -> sa.ScalarSelect[Any]:
 
 
 class StampsPoll:
-    """Poll of one *database*; see :class:`scheduler.db.fleet_poll.Poll`.
+    """Poll of one *database*; aggregates are left to others.
 
-    Aggregates are left to others.  Services that go are seen with the heartbeats.
+    ``late`` counts the rows, since it was set back, that only a look back has found.
     """
-
-    finds_aggregates = False
 
     def __init__(self, database: Database, overlap: datetime.timedelta) -> None:
         self._overlap = overlap
@@ -79,21 +77,20 @@ class StampsPoll:
         self._known: dict[str, set[str]] = {}
         self._nodes: Set[int] = frozenset()
         self._services: Set[int] = frozenset()
-        #: Other threads append: ids of the living nodes and entries by kind, and ids of services.
+        #: Another thread appends the ids of the living nodes, and entries by kind.
         self._looked: deque[tuple[Set[int], dict[str, set[str]]]] = deque(maxlen=1)
-        self._heard_of: deque[Set[int]] = deque(maxlen=1)
         self.late = 0
 
-    def begin(self, connection: sa.Connection, now: datetime.datetime) -> None:
-        """See the protocol; the services were heard of in the same snapshot."""
+    def begin(self, connection: sa.Connection, now: datetime.datetime, services: Set[int]) -> None:
+        """Note what is known with a full read of the same snapshot."""
         self._look(connection, now - max(LOOK_BACK, self._overlap))
         self._nodes, self._known = self._looked.popleft()
-        self._services = self._heard_of.popleft()
+        self._services = services
         self._looked_at = self._read_at = now
-        self.run(connection, now)
+        self.run(connection, now, services)
 
-    def run(self, connection: sa.Connection, now: datetime.datetime) -> News:
-        """See the protocol."""
+    def run(self, connection: sa.Connection, now: datetime.datetime, services: Set[int]) -> News:
+        """Return what has changed since the last call; *services* are the ids of all."""
         since, self._read_at = self._read_at - self._overlap, now
         found: Any = self._query.execute(connection, since=_literal(since)).one()
         flags, newest = entries_of(found[0]), {found[1] or 0}
@@ -105,9 +102,9 @@ class StampsPoll:
             self._listed[kind] = entries
             self._known[kind] |= entries
         self._take_looked(news)
-        if self._heard_of:
-            before, self._services = self._services, self._heard_of.popleft()
-            news[MEMBERS] |= before ^ self._services
+        if services is not self._services:
+            news[MEMBERS] |= services ^ self._services
+            self._services = services
         return {kind: ids for kind, ids in news.items() if ids}
 
     def _take_looked(self, news: News) -> None:
@@ -122,7 +119,7 @@ class StampsPoll:
         news[NODES] |= before ^ self._nodes
 
     def look_back(self, connection: sa.Connection, now: datetime.datetime) -> None:
-        """See the protocol."""
+        """Find what was committed late, if that is due; in another thread than the runs."""
         if not self._looked_at <= now < self._looked_at + LOOK_BACK:
             self._look(connection, min(self._looked_at, now) - LOOK_BACK)
             self._looked_at = now
@@ -131,10 +128,6 @@ class StampsPoll:
         found: Any = self._look_query.execute(connection, since=_literal(since)).one()
         listed = dict(zip(_COLUMNS, map(entries_of, found[1:]), strict=True))
         self._looked.append((numbers_of(entries_of(found[0])), listed))
-
-    def hear_of(self, services: Set[int]) -> None:
-        """See the protocol."""
-        self._heard_of.append(services)
 
 
 def _literal(when: datetime.datetime) -> str:
