@@ -14,6 +14,9 @@ from types import SimpleNamespace
 
 from scheduler import concurrency, objects
 from scheduler.concurrency import HubCalls
+from scheduler.db.database import Database
+from scheduler.db.databases import Databases
+from scheduler.db.overview import Overview
 from scheduler.explain.recorder import Recorder
 from scheduler.hosts.host_manager import HostManager
 from scheduler.status_page.fleet import FRESH_SECONDS, Fleet
@@ -62,7 +65,9 @@ def served(manager: HostManager) -> Iterator[str]:
     """The page of a worker with that host manager; its URL."""
     routes = Routes()
     driver = SimpleNamespace(host_manager=manager)
-    live = LiveStatus(a_conf(), SimpleNamespace(driver=driver, recorder=Recorder()))
+    databases = Databases(Database("sqlite://"))  # has no tables: no flavors are shown
+    overview = Overview(databases, a_conf(), "nova-scheduler")
+    live = LiveStatus(a_conf(), SimpleNamespace(driver=driver, recorder=Recorder()), overview)
     StatusPage(Workers(None), HubCalls(1.0), lambda: live).add_to(routes)
     with server.bind("127.0.0.1", 0, "port") as listening:
         serving = Server(listening, routes, "http")

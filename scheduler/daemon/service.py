@@ -1,7 +1,6 @@
 """``nova-scheduler``: parse, check, build, run (reference page service, sections 1 to 3)."""
 
 import contextlib
-import functools
 import importlib
 import os
 import random
@@ -146,8 +145,7 @@ class Service(Worker):
         self._manager = manager = build_manager(
             self.conf_in_force, databases, notifications=notifications, builds=builds
         )
-        has_records = conf.explain.database
-        overview = Overview(databases, conf.host, BINARY, has_records=has_records)
+        overview = Overview(databases, conf, BINARY)
         monitoring.watch_manager(manager, conf, overview)
         self._store_records(manager, databases.main, ending)
         own_database = Database.from_conf(conf)
@@ -159,7 +157,7 @@ class Service(Worker):
         if conf.scheduler.claims == loading.PLACEMENT and self.table.place == 0:
             preflight.warn_of_old_hosts(manager.driver.host_manager.table.lowest_service_version)
         if monitoring.is_enabled:
-            self._live = LiveStatus(conf, manager)
+            self._live = LiveStatus(conf, manager, overview)
         ending.callback(heartbeat.stop)
         self._task = task = self._periodic_task(manager)
         ending.callback(task.stop)
@@ -210,7 +208,12 @@ class Service(Worker):
             tasks[task] = BESIDE_SECONDS
         if self._monitoring.is_enabled:
             period_seconds = max(0, options.periodic_task_interval)
-            look = functools.partial(look_when_idle, hosts, period_seconds)
+
+            def look() -> None:
+                look_when_idle(hosts, period_seconds)
+                if self._live is not None:
+                    self._live.note_taken_out()
+
             task = RepeatingTask("a look at the hosts", look, IDLE_LOOK_SECONDS)
             tasks[task] = IDLE_LOOK_SECONDS
         if interval_seconds >= 0 and self.table.place == 0 and not databases.main.is_read_only:

@@ -6,7 +6,7 @@ Read in the background when somebody looks, so that nobody waits for a database.
 import datetime
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -26,22 +26,14 @@ NOTHING: Final[Mapping[str, Any]] = MappingProxyType(
 
 
 class Overview:
-    """The latest rows of *databases*; with *has_records* those that *daemon* has recorded, too."""
+    """The latest rows of *databases*: services are those of *binary*, records this daemon's."""
 
-    def __init__(
-        self,
-        databases: Databases,
-        daemon: str,
-        binary: str,
-        *,
-        has_records: bool,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, databases: Databases, conf: Any, binary: str) -> None:
         self.databases = databases
-        self._daemon = daemon
+        self._daemon = conf.host
         self._binary = binary
-        self._has_records = has_records
-        self._clock = clock
+        self._has_records = conf.explain.database
+        self._down_seconds = conf.service_down_time
         self._lock = threading.Lock()
         self._due_at = float("-inf")
         self._latest: Mapping[str, Any] = NOTHING
@@ -52,7 +44,7 @@ class Overview:
         ``recorded`` is None without records.  What is old is read anew for the next caller.
         """
         with self._lock:
-            is_due = self._clock() >= self._due_at
+            is_due = time.monotonic() >= self._due_at
             if is_due:
                 self._due_at = float("inf")
         if is_due:
@@ -67,17 +59,18 @@ class Overview:
             LOG.debug("What is only shown could not be read", exc_info=True)
             self._latest = {**self._latest, "error": masked(str(error).partition("\n")[0])}
         finally:
-            self._due_at = self._clock() + FRESH_SECONDS
+            self._due_at = time.monotonic() + FRESH_SECONDS
 
     def _read(self) -> dict[str, Any]:
         found: dict[str, Any] = {**NOTHING}
         api = self.databases.api
         if not api.layout.is_nova or api.layout.has("flavors"):
             with api.read() as connection:
-                known = flavors.list_all(connection)
-            found["flavors"] = [each for each in known if not each.disabled]
+                every = flavors.list_all(connection)
+            found["flavors"] = [each for each in every if not each.disabled]
         with self.databases.main.read() as connection:
-            found["schedulers"] = services.list_all(connection, self._binary)
+            known = services.list_all(connection, self._binary)
+            found["schedulers"] = [_scheduler(each, self._down_seconds) for each in known]
             if self._has_records:
                 now = rows.utcnow()
                 found["recorded"] = {
@@ -92,3 +85,13 @@ class Overview:
             return None
         with self.databases.main.read() as connection:
             return next(iter(decisions.find(connection, name)), None)
+
+
+def _scheduler(service: Any, down_seconds: float) -> dict[str, Any]:
+    seen = service.last_seen_up
+    return {
+        "host": service.host,
+        "is_up": services.is_up(service, down_seconds),
+        "is_disabled": bool(service.disabled),
+        "last_seen": None if seen is None else seen.timestamp(),
+    }

@@ -68,12 +68,21 @@ def explained(record: DecisionRecord, driver: Any, host: str | None = None) -> d
     return {**to_dict(record, closest), **({} if host is None else {"on_host": on_host})}
 
 
+def asked_for(record: DecisionRecord) -> dict[str, str | None]:
+    """Flavor, zone and project that the request names."""
+    spec = record.request
+    flavor = getattr(getattr(spec, "flavor", None), "name", None)
+    zone, project = (getattr(spec, name, None) for name in ("availability_zone", "project_id"))
+    return {"flavor": flavor, "zone": zone, "project": project}
+
+
 def to_dict(record: DecisionRecord, closest: Sequence[Finding] = ()) -> dict[str, Any]:
     """*record* as what JSON can hold; the keys are described in docs/explain.md."""
     began = datetime.datetime.fromtimestamp(record.started_at, datetime.UTC)
     found: dict[str, Any] = {
         **{name: getattr(record, name) for name in _AS_THEY_ARE},
         "instance_uuids": list(record.instance_uuids),
+        **asked_for(record),
         "started_at": began.isoformat(timespec="milliseconds"),
         "error": record.failure,
         "seed": f"{record.seed:016x}",

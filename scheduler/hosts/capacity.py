@@ -17,10 +17,8 @@ from scheduler.hosts.host_manager import HostManager
 
 #: An infinite ratio counts as this one: JSON has no word for it.
 LARGEST_RATIO: Final = 1e6
-RESOURCES = MEMORY, VCPUS, DISK = "memory_mb", "vcpus", "disk_mb"
-#: Per resource what hosts have, what is not overcommitted of it, and what is used or free.
-AMOUNTS = PHYSICAL, CAPACITY, USED, FREE = "physical", "capacity", "used", "free"
-HOSTS, TAKING = "hosts", "taking"
+MEMORY, VCPUS, DISK = "memory_mb", "vcpus", "disk_mb"
+PHYSICAL, FREE = "physical", "free"
 
 
 def finite(ratios: np.ndarray) -> np.ndarray:
@@ -29,7 +27,7 @@ def finite(ratios: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Fleet:
+class Capacity:
     """The amounts of each host: an array per resource and kind, *taking* those that take servers.
 
     ``free`` is what servers can still get: nothing on a host that takes none.
@@ -52,14 +50,12 @@ class Fleet:
             takes = hosts.has_service & hosts.reported & hosts.service_up & ~hosts.service_disabled
             takes &= ~hosts.having("cell_uuid", left_out)
             documents, places = hosts.documents("aggregates")
-            memory = hosts.total_usable_ram_mb, hosts.free_ram_mb, hosts.ram_allocation_ratio
-            disk = (
-                hosts.total_usable_disk_gb * 1024,
-                hosts.free_disk_mb,
-                hosts.disk_allocation_ratio,
-            )
-            vcpus = hosts.vcpus_total, hosts.vcpus_total - hosts.vcpus_used
-            several = {MEMORY: memory, VCPUS: (*vcpus, hosts.cpu_allocation_ratio), DISK: disk}
+            disk_total, vcpus = hosts.total_usable_disk_gb * 1024, hosts.vcpus_total
+            several = {
+                MEMORY: (hosts.total_usable_ram_mb, hosts.free_ram_mb, hosts.ram_allocation_ratio),
+                VCPUS: (vcpus, vcpus - hosts.vcpus_used, hosts.cpu_allocation_ratio),
+                DISK: (disk_total, hosts.free_disk_mb, hosts.disk_allocation_ratio),
+            }
             bare_metal = hosts.bare_metal
         amounts = {name: _amounts(*each, takes) for name, each in several.items()}
         zones_of = [split_values(each, "availability_zone") or {default_zone} for each in documents]
@@ -69,23 +65,24 @@ class Fleet:
         }
         return cls(amounts, takes, zones, bare_metal)
 
-    def totals(self) -> dict[str | None, dict[str, Any]]:
-        """Per zone, and for all hosts (None), amounts by resource and kind, and hosts."""
+    def totals(self) -> list[dict[str, Any]]:
+        """For all hosts (zone None) and per zone amounts by resource and kind, and hosts."""
         everybody = None, np.ones(len(self.taking), dtype=np.bool_)
-        return {
-            zone: {
-                HOSTS: int(np.count_nonzero(mask)),
-                TAKING: int(np.count_nonzero(mask & self.taking)),
+        return [
+            {
+                "zone": zone,
+                "hosts": int(np.count_nonzero(mask)),
+                "taking": int(np.count_nonzero(mask & self.taking)),
                 **{
                     name: {kind: float(values[mask].sum()) for kind, values in kinds.items()}
                     for name, kinds in self.amounts.items()
                 },
             }
             for zone, mask in (everybody, *self.zones.items())
-        }
+        ]
 
     def fits(self, flavors: Iterable[Any]) -> list[dict[str, Any]]:
-        """How many servers of each flavor fit in all and per zone, and which resource ends first.
+        """Servers of each flavor that fit, in all and per zone, and which resource ends first.
 
         By memory, vCPUs and disk alone: filters may refuse more.  The resource that ends first is
         the one that allows the fewest; None for a flavor that needs nothing.
@@ -93,7 +90,8 @@ class Fleet:
         return [self._fit(each) for each in flavors]
 
     def _fit(self, flavor: Any) -> dict[str, Any]:
-        wanted = {MEMORY: flavor.memory_mb, VCPUS: flavor.vcpus, DISK: disk_mb(flavor)}
+        disk_mb = int(1024 * (flavor.root_gb + flavor.ephemeral_gb) + flavor.swap)
+        wanted = {MEMORY: flavor.memory_mb, VCPUS: flavor.vcpus, DISK: disk_mb}
         allowed = {}
         for name, amount in wanted.items():
             if amount > 0:
@@ -110,14 +108,9 @@ class Fleet:
         }
 
 
-def disk_mb(flavor: Any) -> int:
-    """Root, ephemeral and swap disk."""
-    return int(1024 * (flavor.root_gb + flavor.ephemeral_gb) + flavor.swap)
-
-
 def _amounts(
     total: np.ndarray, free: np.ndarray, ratios: np.ndarray, takes: np.ndarray
 ) -> dict[str, np.ndarray]:
     capacity, used = total * finite(ratios), total - free
     room = np.where(takes, np.maximum(capacity - used, 0), 0)
-    return dict(zip(AMOUNTS, (total, capacity, used, room), strict=True))
+    return {PHYSICAL: total, "capacity": capacity, "used": used, FREE: room}

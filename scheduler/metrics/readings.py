@@ -47,12 +47,11 @@ def read_process(samples: Samples) -> None:
 
 def read_capacity(samples: Samples, hosts: HostManager, zone: str, flavors: Iterable[Any]) -> None:
     """Capacity of each zone, *zone* being that of hosts in none, and the servers that still fit."""
-    fleet = capacity.Fleet.from_manager(hosts, zone)
-    for name, found in fleet.totals().items():
-        if name is None:
-            continue
-        samples.set(catalogue.ZONE_HOSTS, found[capacity.HOSTS], name, "all")
-        samples.set(catalogue.ZONE_HOSTS, found[capacity.TAKING], name, capacity.TAKING)
+    fleet = capacity.Capacity.from_manager(hosts, zone)
+    for found in fleet.totals()[1:]:
+        name = found["zone"]
+        samples.set(catalogue.ZONE_HOSTS, found["hosts"], name, "all")
+        samples.set(catalogue.ZONE_HOSTS, found["taking"], name, "taking")
         for resource, (metric, unit) in _OF_ZONES.items():
             for kind, amount in found[resource].items():
                 samples.set(metric, amount * unit, name, kind)

@@ -4,6 +4,7 @@ Every row carries the version in which it last changed.  A reader names the vers
 gets the rows that are newer, so that there may be any number of readers.
 """
 
+import itertools
 import secrets
 import threading
 import time
@@ -14,12 +15,13 @@ import numpy as np
 
 from scheduler.hosts.aggregate_metadata import split_values
 from scheduler.hosts.candidates import heard_in_time
+from scheduler.hosts.capacity import finite
 from scheduler.hosts.host_manager import HostManager
 
 #: Age of a reading that serves the next reader, too.
 FRESH_SECONDS: Final = 0.5
-#: JSON has no word for infinity.
-_LARGEST_RATIO: Final = 1e6
+#: Hosts that take no servers are named with time and reason, the first so many.
+MOST_NAMED: Final = 500
 
 #: Names of ``hosts.columns``.
 NUMBERS: Final = (
@@ -42,7 +44,7 @@ _COLUMNS: Final = ("host", "node", *NUMBERS, *RATIOS, "state", "membership", "ce
 #: State of a host, the first that is true of it; its place here is its number in the column.
 STATES: Final = (
     *("up", "left out", "no service", "forced down"),
-    *("silent", "disabled", "not reported"),
+    *("down", "disabled", "not reported"),
 )
 
 Row = tuple[Any, ...]
@@ -61,13 +63,35 @@ class Fleet:
         self._version = 0
         self._rows: dict[int, Row] = {}
         self._versions: dict[int, int] = {}
+        self._unavailable: list[tuple[int, float | None, str | None]] = []
+        #: When each host was found to be disabled or forced down; None: it was so from the start.
+        self._taken_out: dict[str, float | None] | None = None
+
+    def note_taken_out(self) -> None:
+        """Note when hosts are disabled, which no database says; called every few seconds."""
+        table, before = self._manager.table, self._taken_out
+        with self._manager.lock:
+            out = table.column("service_disabled") | table.column("service_forced_down")
+            rows = np.flatnonzero(out & table.column("has_service")).tolist()
+            hosts = {table.keys[row][0] for row in rows}
+        first = None if before is None else self._manager.clock()
+        self._taken_out = {host: (before or {}).get(host, first) for host in hosts}
+
+    def _since(self, found: tuple[int, str, int, float]) -> tuple[int, float | None, str | None]:
+        """The row, when its host was last in another state, if known, and the reason given."""
+        row, host, state, seen = found
+        if STATES[state] == "down":
+            return row, seen if np.isfinite(seen) else None, None
+        reason = self._manager.table.services.get(host, {}).get("disabled_reason")
+        return row, (self._taken_out or {}).get(host), reason
 
     def changes(self, since: str | None) -> dict[str, Any]:
         """Changes since the answer whose ``version`` was *since*; else everything.
 
         ``columns`` has one value per row named in ``columns["row"]``; a node is None where it is
         called like its host.  ``removed`` names rows that are no more.  A membership and a cell
-        are places in ``memberships`` and ``cells`` of the same answer.
+        are places in ``memberships`` and ``cells`` of the same answer.  ``unavailable`` names
+        rows that take no servers, each with the time since when, or None, and a reason.
         """
         with self._lock:
             self._look()
@@ -76,6 +100,7 @@ class Fleet:
             present = [row for row in rows if row in self._rows]
             values = zip(*(self._rows[row] for row in present), strict=True)
             version = f"{self._epoch}.{self._version}"
+            unavailable = self._unavailable
             removed = [row for row in rows if row not in self._rows] if known else []
         columns = {"row": present, **dict.fromkeys(_COLUMNS, [])}
         columns.update(zip(_COLUMNS, map(list, values), strict=False))
@@ -87,6 +112,7 @@ class Fleet:
             "states": STATES,
             "columns": columns,
             "removed": removed,
+            "unavailable": unavailable,
             "memberships": [{"zones": zones, "aggregates": a} for zones, a in memberships],
             "cells": cells,
         }
@@ -111,6 +137,7 @@ class Fleet:
 
     def _read(self) -> dict[int, Row]:
         """Every row; the decision lock is held only while arrays are copied."""
+        self.note_taken_out()
         manager, table = self._manager, self._manager.table
         left_out = {each.uuid for each in manager.cell_health() if each.is_left_out}
         with manager.lock:
@@ -123,8 +150,7 @@ class Fleet:
             aggregates = {each: _membership(table, each) for each in set(documents)}
             cells = [table.value(row, "cell_uuid") for row in keys.values()]
         for name in RATIOS:
-            ratios = np.nan_to_num(own[name])
-            own[name] = np.clip(ratios, -_LARGEST_RATIO, _LARGEST_RATIO).round(3)
+            own[name] = finite(own[name]).round(3)
         heard = heard_in_time(own[SEEN], read_at, manager.service_down_time_seconds)
         conditions = [  # in the order of STATES, after the first
             np.array([cell in left_out for cell in cells], dtype=np.bool_),
@@ -134,11 +160,15 @@ class Fleet:
             own["service_disabled"],
             ~own["reported"],
         ]
+        states = np.select(conditions, range(1, len(STATES)), default=0)
+        several = zip(keys.items(), states.tolist(), own[SEEN].tolist(), strict=True)
+        out = ((row, host, state, seen) for ((host, _node), row), state, seen in several if state)
+        self._unavailable = list(map(self._since, itertools.islice(out, MOST_NAMED)))
         columns = zip(
             [host for host, _node in keys],
             [None if node == host else node for host, node in keys],
             *(own[name].tolist() for name in (*NUMBERS, *RATIOS)),
-            np.select(conditions, range(1, len(STATES)), default=0).tolist(),
+            states.tolist(),
             [aggregates[each] for each in documents],
             cells,
             strict=True,

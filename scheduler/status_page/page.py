@@ -6,13 +6,13 @@ import json
 import os
 import re
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from scheduler.concurrency import HubCalls
 from scheduler.status_page.live import LiveStatus
 from scheduler.web.server import JSON, Request, Response, Routes
-from scheduler.web.workers import Workers
+from scheduler.web.workers import Answer, Workers
 
 PATH: Final = "/status"
 _CONTENT_TYPES: Final = {
@@ -32,6 +32,9 @@ POLICY: Final = {
 }
 STARTING: Final = Response(
     b'{"error":"the daemon is starting"}', JSON, http.HTTPStatus.SERVICE_UNAVAILABLE, POLICY
+)
+SILENT: Final = Response(
+    b'{"error":"a worker does not answer"}', JSON, http.HTTPStatus.GATEWAY_TIMEOUT, POLICY
 )
 _SEEN: Final = re.compile(r"[0-9a-f.,]*", re.ASCII)
 
@@ -54,11 +57,13 @@ class StatusPage:
             "/": self._file,
             "/live": self._all,
             "/decisions/": self._decision,
+            "/hosts/": self._host,
             "/worker": lambda asked: self._this(LiveStatus.worker, asked.query.get("seen", "")),
             "/worker/fleet": lambda asked: self._this(
                 LiveStatus.fleet, asked.query.get("since", "")
             ),
             "/worker/decisions/": lambda asked: self._this(LiveStatus.decision, asked.rest),
+            "/worker/hosts/": lambda asked: self._this(LiveStatus.host, asked.rest),
         }.items():
             routes.add(f"{PATH}{path}", handler)
 
@@ -82,7 +87,7 @@ class StatusPage:
             return STARTING
         found = self._hub.call(ask, live, argument)
         if found is None:
-            return Response.of_json({"error": "not kept any more"}, http.HTTPStatus.NOT_FOUND)
+            return Response.of_json({"error": "not known here"}, http.HTTPStatus.NOT_FOUND)
         text = json.dumps(found, separators=(",", ":"), allow_nan=False)
         return Response(text.encode(), JSON, headers=POLICY)
 
@@ -113,10 +118,28 @@ class StatusPage:
         return Response(body, JSON, headers=POLICY)
 
     def _decision(self, request: Request) -> Response:
-        """``PID/ID.NUMBER``: one of a worker's list of decisions."""
-        pid, _slash, name = request.rest.partition("/")
-        found = self._elsewhere(pid, f"{PATH}/worker/decisions/{urllib.parse.quote(name, safe='')}")
-        return found or self._this(LiveStatus.decision, name)
+        """``ID.NUMBER``, or the latest on a request or instance: of any worker, or recorded."""
+        answers = self._everywhere("decisions", request.rest, LiveStatus.decision)
+        for each in answers:
+            if each.status == http.HTTPStatus.OK:
+                return Response(each.body, JSON, headers=POLICY)
+        recorded = self._this(LiveStatus.recorded, request.rest)
+        is_sure = all(each.status is not None for each in answers)
+        return recorded if is_sure or recorded.status != http.HTTPStatus.NOT_FOUND else SILENT
+
+    def _host(self, request: Request) -> Response:
+        """``workers``: one host as each worker has it, with the decisions that it keeps."""
+        answers = self._everywhere("hosts", request.rest, LiveStatus.host)
+        bodies = [each.body for each in answers if each.status == http.HTTPStatus.OK]
+        if not bodies:
+            return self._this(LiveStatus.host, request.rest)
+        return Response(b'{"workers":[%s]}' % b",".join(bodies), JSON, headers=POLICY)
+
+    def _everywhere(
+        self, what: str, name: str, ask: Callable[[LiveStatus, str], Any]
+    ) -> Sequence[Answer | Response]:
+        target = f"{PATH}/worker/{what}/{urllib.parse.quote(name, safe='')}"
+        return self._workers.ask(target) or [self._this(ask, name)]
 
     def _elsewhere(self, pid: str, target: str) -> Response | None:
         """The answer of another worker to *target*; None if *pid* names no other one."""
@@ -124,8 +147,7 @@ class StatusPage:
             return None
         answer = self._workers.ask_one(int(pid), target)
         if answer is None or answer.status is None:
-            text = json.dumps({"error": f"worker {pid} does not answer"}).encode()
-            return Response(text, JSON, http.HTTPStatus.GATEWAY_TIMEOUT, POLICY)
+            return SILENT
         return Response(answer.body, JSON, answer.status, POLICY)
 
 

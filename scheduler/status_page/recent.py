@@ -1,5 +1,6 @@
-"""Outcomes of the decisions of the last hour: counts in steps of time."""
+"""Outcomes of the decisions of the last hour, servers of the last day: counts in steps of time."""
 
+import math
 import threading
 import time
 from collections import Counter
@@ -18,8 +19,14 @@ BEFORE_FILTERS: Final = None
 
 Reason = tuple[str | None, str]
 """Filter and reason code."""
-#: Counts of a reason: refused requests that it took hosts from, their hosts, all hosts.
-_KINDS = _REFUSED, _HOSTS_OF_REFUSED, _HOSTS = "refused_requests", "hosts_of_refused", "hosts"
+#: Counts of a reason: refused requests that it took hosts from, and all hosts.
+_KINDS = _REFUSED, _HOSTS = "refused_requests", "hosts"
+#: Servers and lost races are counted in longer steps, for a day.
+LONG_STEP_SECONDS: Final = 300
+WINDOWS: Final = {"hour": 12, "day": 288}
+#: Times are counted in buckets, so many for each doubling, that is to about a tenth.
+BUCKETS_PER_DOUBLING: Final = 4
+_LEAST_MS: Final = 0.01
 
 
 class RecentDecisions:
@@ -28,35 +35,44 @@ class RecentDecisions:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        #: By the step's number since the epoch the counts of outcomes, and of reasons together
-        #: with one of _KINDS.
+        #: By the step's number since the epoch the counts of outcomes, of buckets of time, and of
+        #: reasons together with one of _KINDS.
         self._steps: dict[int, Counter[Any]] = {}
+        self._long_steps: dict[int, Counter[str]] = {}
 
     def note(self, record: DecisionRecord) -> None:
         """Count a finished decision."""
-        number = int(self._clock() // STEP_SECONDS)
+        now = self._clock()
         is_refused = record.outcome != SELECTED
         with self._lock:
-            if number not in self._steps:
-                self._steps = {n: step for n, step in self._steps.items() if n > number - STEPS}
-            counts = self._steps.setdefault(number, Counter())
+            servers = _step(self._long_steps, int(now // LONG_STEP_SECONDS), WINDOWS["day"])
+            servers["refused" if is_refused else "placed"] += record.num_instances
+            servers["races_lost"] += record.races_lost
+            counts = _step(self._steps, int(now // STEP_SECONDS), STEPS)
             counts[record.outcome] += 1
+            doublings = math.log2(max(record.elapsed_ms, _LEAST_MS))
+            counts[round(BUCKETS_PER_DOUBLING * doublings)] += 1
             for reason, hosts in _removed_by(record):
                 counts[reason, _HOSTS] += hosts
                 if is_refused:
                     counts[reason, _REFUSED] += 1
-                    counts[reason, _HOSTS_OF_REFUSED] += hosts
 
     def counts(self) -> dict[str, Any]:
         """``rate``: decisions per step, of which the last ends after ``ends_at`` (epoch seconds).
 
         ``outcomes``: decisions of the last hour; ``reasons``: what each filter and reason did in
-        it, those that refused the most requests first.
+        it, those that refused the most requests first; ``times``: their number by bucket of time;
+        ``servers``: those placed and refused, and races lost, by window.
         """
         now, total = self._clock(), Counter[Any]()
         last = int(now // STEP_SECONDS)
         with self._lock:
             steps = [Counter(self._steps.get(n)) for n in range(last - STEPS + 1, last + 1)]
+            first = int(now // LONG_STEP_SECONDS) + 1
+            servers = {
+                name: sum((s for n, s in self._long_steps.items() if n >= first - some), Counter())
+                for name, some in WINDOWS.items()
+            }
         for step in steps:
             total.update(step)
         rate = {
@@ -66,14 +82,23 @@ class RecentDecisions:
             "refused": [_outcomes(each).total() - each[SELECTED] for each in steps[-RATE_STEPS:]],
         }
         outcomes = _outcomes(total)
-        reasons = list(dict.fromkeys(key[0] for key in total if not isinstance(key, str)))
+        reasons = list(dict.fromkeys(key[0] for key in total if isinstance(key, tuple)))
         reasons.sort(key=lambda reason: (-total[reason, _REFUSED], -total[reason, _HOSTS]))
         found = [
             {"filter": each[0], "reason": each[1], **{kind: total[each, kind] for kind in _KINDS}}
             for each in reasons
         ]
-        window = STEP_SECONDS * STEPS
-        return {"rate": rate, "window_seconds": window, "outcomes": outcomes, "reasons": found}
+        times = {str(key): number for key, number in total.items() if isinstance(key, int)}
+        counted = {"outcomes": outcomes, "times": times, "servers": servers, "reasons": found}
+        return {"rate": rate, "buckets_per_doubling": BUCKETS_PER_DOUBLING, **counted}
+
+
+def _step(steps: dict[int, Counter[Any]], number: int, most: int) -> Counter[Any]:
+    """The counts of one of *steps*; with a new one, those that are too old go."""
+    if number not in steps:
+        for old in [each for each in steps if each <= number - most]:
+            del steps[old]
+    return steps.setdefault(number, Counter())
 
 
 def _outcomes(counts: Counter[Any]) -> Counter[str]:

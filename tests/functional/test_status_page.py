@@ -1,5 +1,6 @@
 """The status page of a real daemon with two workers and two thousand hosts, in a real browser."""
 
+import contextlib
 import json
 import os
 import re
@@ -48,7 +49,7 @@ class Cloud:
         name = str(uuid.uuid4())
         spec = a_spec(name, force_hosts=list(hosts) or None)
         for field, value in flavor.items():
-            setattr(spec.flavor, field, value)
+            setattr(spec if field == "availability_zone" else spec.flavor, field, value)
         context = RequestContext(user_id="u", project_id="p", request_id=request_id)
         with scheduler_api(self.deployment.folder, self.deployment.transport_url) as api:
             try:
@@ -65,19 +66,26 @@ class Cloud:
             function(connection, *arguments, **named)
 
 
-@pytest.fixture(scope="module")
-def cloud(on_sqlite) -> Iterator[Cloud]:
+@contextlib.contextmanager
+def a_cloud(on_sqlite, fill: Callable[[Database], None]) -> Iterator[Cloud]:
     port = port_for.select_random(set(range(12000, 20000)))  # below those of the servers
     settings = {
         "DEFAULT": {"service_down_time": 3600, "debug": False},
         "scheduler": {"workers": 2, "claims": "none"},
+        "explain": {"database": True},
         "metrics_endpoint": {"enabled": True, "port": port},
     }
     with on_sqlite(settings=settings) as deployment:
         with deployment.database() as database:
-            install(database)
+            fill(database)
         deployment.start_scheduler().wait_ready()
         yield Cloud(deployment, f"http://127.0.0.1:{port}/status")
+
+
+@pytest.fixture(scope="module")
+def cloud(on_sqlite) -> Iterator[Cloud]:
+    with a_cloud(on_sqlite, install) as made:
+        yield made
 
 
 def install(database: Database) -> None:
@@ -124,7 +132,7 @@ def choose(page: Chromium, element: str, value: str) -> None:
 
 def wait_for_decision(page: Chromium, request_id: str) -> str:
     """The button that explains it, once it is listed."""
-    selector = f"#decision-rows button[title={json.dumps(request_id)}]"
+    selector = f"#decision-rows a[title={json.dumps(request_id)}]"
     button = f"document.querySelector({json.dumps(selector)})"
     page.wait(button)
     return button
@@ -171,7 +179,7 @@ def test_it_fits_the_window_in_light_and_dark(cloud, page, width, dark):
 
 
 def test_a_square_tells_of_its_host_by_pointer_and_keyboard(page):
-    page.run("window.scrollTo(0, 0)")
+    page.run("document.getElementById('map').scrollIntoView({ block: 'center' })")
     box = page.run("(b => [b.x, b.y])(document.getElementById('heat').getBoundingClientRect())")
     page.point(box[0] + 3, box[1] + 3)
     page.wait("!document.getElementById('tip').hidden")
@@ -245,6 +253,59 @@ def test_what_changes_in_the_database_is_seen(cloud, page):
             return note in text(page, "tile-hosts-note")
 
         wait_until(is_seen, 60)
+        unavailable = text(page, "unavailable-rows")
+        assert ("cmp00077disabled" in unavailable, "broken" in unavailable) == 2 * (is_disabled,)
+        assert not is_disabled or re.search(r"disabled\d\d:\d\d:\d\d, \S+ s ago", unavailable)
+
+
+def test_what_is_left_and_what_it_all_depends_on(page):
+    capacity = text(page, "capacity-rows")
+    assert all(f"zone <b>{number}</b>" in capacity for number in range(3))
+    assert re.search(r"of [\d,]+ \([\d,]+ × 16\), \d+ used", capacity)  # vCPUs, overcommitted
+    page.wait("/m1.small/.test(document.getElementById('flavor-rows').textContent)")
+    assert re.search(r"m1.small.*disk[\d,]+(memory|vCPUs|disk)", text(page, "flavor-rows"))
+    page.wait("/this one/.test(document.getElementById('scheduler-rows').textContent)")
+    health = text(page, "health-rows")
+    for part in ("Broker● wellrequests are taken", "rabbit://***@", "Database● well", "sqlite:/"):
+        assert part in health
+
+
+def test_links_to_a_decision_and_a_host_by_keyboard_and_address(cloud, page):
+    cloud.select("req-linked", availability_zone="zone <b>1</b>")
+    cloud.select("req-refused-here", memory_mb=2**30)
+    row = wait_for_decision(page, "req-linked")
+    assert "1 × m1.small, zone zone <b>1</b>, project project" in page.run(
+        f"{row}.closest('td').textContent"
+    )
+    page.run(f"{row}.focus()")
+    page.press(*ENTER)
+    page.wait("document.querySelector('#explanation[open] details')")
+    assert page.run("location.hash") == "#decision/req-linked"
+    page.run("document.querySelector('#explanation a').click()")
+    page.wait("/^#host/.test(location.hash) && document.querySelector('#explanation h3')")
+    page.open(f"{cloud.url}?again#host/cmp00008")
+    page.wait("document.querySelectorAll('#explanation[open] table').length >= 2")
+    told = text(page, "explanation-body")
+    assert "free of" in told
+    assert re.search("Why it was refused.*RamFilterram.physical.*needs more memory", told)
+    page.press(*ESCAPE)
+    page.wait("location.hash === ''")
+
+
+def test_a_few_hosts_have_their_names_beside_them(on_sqlite, chromium):
+    names = [f"few{number}" for number in range(8)]
+    with a_cloud(on_sqlite, lambda database: fleet.install(str(database.url), names)) as few:
+        for width in (1280, 390):
+            chromium.show(width, 900)
+            chromium.open(few.url)
+            chromium.wait("performance.getEntriesByName('shown').length")
+            chromium.run("document.getElementById('heat').scrollIntoView({ block: 'center' })")
+            box = "(b => [b.x, b.y])(document.getElementById('heat').getBoundingClientRect())"
+            x, y = chromium.run(box)
+            chromium.point(x + 120, y + 10)  # at its name
+            chromium.wait("/^few0/.test(document.getElementById('tip').textContent)")
+            assert chromium.run("document.documentElement.scrollWidth") == width
+        assert chromium.complaints == []
 
 
 def test_a_refusal_is_explained(cloud, page):
@@ -272,7 +333,7 @@ def test_decisions_of_both_workers_are_shown(cloud, page):
         nonlocal count
         count += 1
         cloud.select(f"req-both-{count}")
-        return len({key.partition("/")[0] for key in page.run(keys)}) == 2
+        return len({key.partition(".")[0] for key in page.run(keys)}) == 2
 
     wait_until(both, 60)
 
@@ -305,6 +366,10 @@ def test_pausing_and_a_daemon_that_is_gone_and_comes_back(cloud, page):
     assert text(page, "connection").startswith("Paused since")
     page.run("document.getElementById('pause').click()")
     page.wait("document.getElementById('connection').dataset.state === 'live'")
+    cloud.select("req-before")
+    wait_for_decision(page, "req-before")
+    day = "Number(document.getElementById('tile-day').textContent.replaceAll(',', ''))"
+    page.wait(f"{day} >= 1")
     (daemon,) = cloud.deployment.daemons
     daemon.terminate()
     page.wait("document.getElementById('connection').dataset.state === 'dead'")
@@ -314,3 +379,7 @@ def test_pausing_and_a_daemon_that_is_gone_and_comes_back(cloud, page):
     page.wait("document.getElementById('connection').dataset.state === 'live'")
     cloud.select("req-after")
     wait_for_decision(page, "req-after")
+    page.open(f"{cloud.url}?anew#decision/req-before")  # which no worker remembers
+    page.wait("/was chosen/.test(document.getElementById('explanation-body').textContent)")
+    page.wait(f"{day} >= 5")  # of both daemons
+    assert text(page, "rate-note").endswith("per minute")

@@ -1,6 +1,6 @@
 // One decision with everything that is known of it.
 
-import { cell, count, element, row, several } from "./text.js";
+import { cell, count, element, hostLink, row, several } from "./text.js";
 
 /** More instances than this are not listed one by one. */
 const MOST_CHOSEN = 200;
@@ -16,7 +16,16 @@ export const OUTCOMES = {
 
 export const outcomeText = (code) => OUTCOMES[code] ?? code;
 
+/** "3 × m1.small, zone az1, project p". */
+export function askedText({ num_instances: instances, flavor, zone, project }) {
+  const size = flavor ? `${count(instances)} × ${flavor}` : several(instances, "server");
+  return [size, zone && `zone ${zone}`, project && `project ${project}`].filter(Boolean).join(", ");
+}
+
 const pairText = ({ host, node }) => (node === null || node === host ? host : `${host} (${node})`);
+
+const pairLink = ({ host, node }) =>
+  element("span", {}, hostLink(host), node === null || node === host ? "" : ` (${node})`);
 
 /** The elements that say all of *decision*, as the daemon told it. */
 export function explanation(decision) {
@@ -42,7 +51,7 @@ function facts(decision) {
     ["Outcome", outcomeText(decision.outcome) !== causeOf(decision) ? outcomeText(decision.outcome) : null],
     ["Error", decision.error && decision.error !== causeOf(decision) ? decision.error : null],
     ["Fault", decision.fault_id],
-    ["Servers", several(decision.num_instances, "instance")],
+    ["Asked for", askedText(decision)],
     ["Time", new Date(decision.started_at).toLocaleString([], { hour12: false })],
     ["Took", `${decision.elapsed_ms.toFixed(1)} ms${stages.length ? ` (${stages.join(", ")})` : ""}`],
     ["State", age === null ? "never read" : `${age.toFixed(2)} s old`],
@@ -119,14 +128,14 @@ function example({ host, node, found, also_fails: others }, moment) {
   const now = moment === "now" ? " (now)" : "";
   const isNear = others?.length === 0;
   const more = isNear ? " – fails nothing else" : others ? ` – also fails ${others.join(", ")}` : "";
-  return element("div", { className: isNear ? "near" : "" }, `${pairText({ host, node })}: ${found}${now}`, element("span", { className: "quiet" }, more));
+  return element("div", { className: isNear ? "near" : "" }, pairLink({ host, node }), `: ${found}${now}`, element("span", { className: "quiet" }, more));
 }
 
 function hosts(decision) {
   if (!decision.chosen?.length) return null;
   const more = decision.chosen.length - MOST_CHOSEN;
   const rows = decision.chosen.slice(0, MOST_CHOSEN).map((pair, at) => row([
-    cell(decision.instance_uuids?.[at] ?? String(at + 1)), cell(pairText(pair)),
+    cell(decision.instance_uuids?.[at] ?? String(at + 1)), element("td", {}, pairLink(pair)),
     cell((decision.alternates?.[at] ?? []).map(pairText).join(", ") || "–"),
   ]));
   const rest = more > 0 ? element("p", { className: "quiet" }, `${count(more)} more are in the JSON below.`) : null;
@@ -140,7 +149,7 @@ function best(top) {
   const counts = (name) => top.some(({ weighers }) => weighers.find((each) => each.name === name).weighted !== 0);
   const [shown, silent] = [names.filter(counts), names.filter((name) => !counts(name))];
   const rows = top.map((each) => row([
-    cell(pairText(each)), cell(short(each.total), "number"),
+    element("td", {}, pairLink(each)), cell(short(each.total), "number"),
     ...each.weighers.filter(({ name }) => shown.includes(name)).map(({ raw, normalised, multiplier, weighted }) => element(
       "td", { className: "number" }, short(weighted),
       element("div", { className: "quiet" }, `${short(raw)} → ${short(normalised)} × ${short(multiplier)}`),

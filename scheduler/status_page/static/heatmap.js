@@ -14,13 +14,17 @@ const WIDE = 3;
 /** More groups than this are drawn as one, the smallest of them: a canvas cannot be endless. */
 const MOST_GROUPS = 60;
 const STEPS = 7;
+/** So many hosts at most are shown with their names, in places of this width. */
+const MOST_NAMED = 60;
+const NAMED = 190;
+const TALL = 34;
 /** The cursor stays this far from the window's edges. */
 const MARGIN = 80;
 
 export class HeatMap {
   /** *describe* gives what the tooltip says of a row as [[name, text]]; *spoken* is told of moves. */
-  constructor(canvas, tip, legend, describe, spoken) {
-    Object.assign(this, { canvas, tip, legend, describe, spoken });
+  constructor(canvas, tip, legend, describe, spoken, open) {
+    Object.assign(this, { canvas, tip, legend, describe, spoken, open });
     this.metric = "memory";
     this.groups = [];
     this.places = [];
@@ -29,6 +33,7 @@ export class HeatMap {
     this.pointed = null;
     canvas.addEventListener("pointermove", (event) => this.#point(event));
     canvas.addEventListener("pointerdown", (event) => this.#point(event));
+    canvas.addEventListener("click", (event) => this.#open(this.#under(event.offsetX, event.offsetY)));
     canvas.addEventListener("pointerleave", () => this.#show(null));
     canvas.addEventListener("keydown", (event) => this.#move(event));
     canvas.addEventListener("blur", () => { this.cursor = null; this.#show(null); this.draw(); });
@@ -68,8 +73,10 @@ export class HeatMap {
     const roomy = Math.max(420, window.innerHeight * 0.6);
     const ideal = Math.floor(Math.sqrt((width * roomy) / Math.max(rows, 1)));
     this.size = Math.max(SMALLEST, Math.min(LARGEST, ideal));
+    this.isNamed = rows <= MOST_NAMED;
+    [this.wide, this.tall] = this.isNamed ? [NAMED, TALL] : [this.size, this.size];
     const isTitled = this.groups.length > 1 || Boolean(this.groups[0]?.name);
-    const square = Math.sqrt(rows / Math.max(this.groups.length, 1)) * this.size * 1.5;
+    const square = this.isNamed ? NAMED + GAP : Math.sqrt(rows / Math.max(this.groups.length, 1)) * this.size * 1.5;
     const shelves = Math.max(1, Math.min(this.groups.length, Math.floor(width / Math.max(NARROWEST, square))));
     const isWide = (group) => group.rows.length > (WIDE * rows) / this.groups.length;
     let [top, bottom, column] = [0, 0, 0];
@@ -78,9 +85,9 @@ export class HeatMap {
       const room = Math.floor((width * takes) / shelves);
       if (column + takes > shelves) column = 0;
       if (column === 0) top = bottom;
-      const across = Math.max(1, Math.floor((takes < shelves ? room - GAP : width) / this.size));
+      const across = Math.max(1, Math.floor((takes < shelves ? room - GAP : width) / this.wide));
       const begin = top + (isTitled ? HEADER : 0);
-      const end = begin + Math.ceil(group.rows.length / across) * this.size;
+      const end = begin + Math.ceil(group.rows.length / across) * this.tall;
       const left = Math.floor((width * column) / shelves);
       bottom = Math.max(bottom, end + (isTitled ? GAP : 0));
       column += takes;
@@ -126,12 +133,33 @@ export class HeatMap {
         const isDim = this.matches !== null && !this.matches.has(row);
         const look = `${step}|${isHollow}|${isDim}|${metric.isState && !isUp}`;
         if (!looks.has(look)) looks.set(look, { step, isHollow, isDim, isMarked: metric.isState && !isUp, at: [] });
-        looks.get(look).at.push([left + (at % across) * this.size, begin + Math.floor(at / across) * this.size]);
+        looks.get(look).at.push([left + (at % across) * this.wide, begin + Math.floor(at / across) * this.tall]);
       });
     }
     for (const { at, ...look } of looks.values()) {
       brush.globalAlpha = look.isDim ? 0.13 : 1;
       paint(brush, at, this.size - (this.size > 8 ? 2 : 1), look, colours);
+    }
+    brush.globalAlpha = 1;
+    if (this.isNamed) this.#names(brush, colours, metric);
+  }
+
+  /** Name and number of each host beside its square. */
+  #names(brush, colours, metric) {
+    const room = NAMED - this.size - GAP;
+    for (const { rows, left, begin, across } of this.places) {
+      rows.forEach((row, at) => {
+        const x = left + (at % across) * this.wide + this.size + 4;
+        const y = begin + Math.floor(at / across) * this.tall;
+        brush.globalAlpha = this.matches !== null && !this.matches.has(row) ? 0.3 : 1;
+        brush.font = "600 13px system-ui, 'DejaVu Sans', sans-serif";
+        brush.fillStyle = colours.text;
+        brush.fillText(shortened(brush, this.fleet.name(row), room), x, y + 7);
+        brush.font = "12px system-ui, 'DejaVu Sans', sans-serif";
+        brush.fillStyle = colours.quiet;
+        const isUp = this.fleet.value(row, "state") === 0;
+        brush.fillText(shortened(brush, isUp ? (metric.short ?? metric.text)(this.fleet, row) : this.fleet.state(row), room), x, y + 21);
+      });
     }
     brush.globalAlpha = 1;
   }
@@ -171,11 +199,11 @@ export class HeatMap {
   /** The place of a square: {group, at}, or null. */
   #under(x, y) {
     const group = this.places.findIndex(
-      (each) => y >= each.begin && y < each.end && x >= each.left && x < each.left + each.across * this.size,
+      (each) => y >= each.begin && y < each.end && x >= each.left && x < each.left + each.across * this.wide,
     );
     if (group < 0) return null;
     const { rows, left, begin, across } = this.places[group];
-    const at = Math.floor((y - begin) / this.size) * across + Math.floor((x - left) / this.size);
+    const at = Math.floor((y - begin) / this.tall) * across + Math.floor((x - left) / this.wide);
     return at < rows.length ? { group, at } : null;
   }
 
@@ -184,13 +212,18 @@ export class HeatMap {
     if (!place || at >= place.rows.length) return null;
     return {
       row: place.rows[at],
-      x: place.left + (at % place.across) * this.size,
-      y: place.begin + Math.floor(at / place.across) * this.size,
+      x: place.left + (at % place.across) * this.wide,
+      y: place.begin + Math.floor(at / place.across) * this.tall,
     };
   }
 
   #point(event) {
     this.#show(this.#under(event.offsetX, event.offsetY));
+  }
+
+  #open(where) {
+    const spot = where && this.#spot(where);
+    if (spot) this.open(spot.row);
   }
 
   #show(where) {
@@ -216,6 +249,7 @@ export class HeatMap {
       PageDown: across * 10, PageUp: -across * 10, Home: -Infinity, End: Infinity,
     };
     if (event.key === "Escape") { this.cursor = null; this.#show(null); this.draw(); return; }
+    if (event.key === "Enter") { this.#open(this.cursor); return; }
     if (!(event.key in steps) || !this.places.length) return;
     event.preventDefault();
     this.#goTo(this.cursor ? this.#stepped(steps[event.key]) : { group: 0, at: 0 });

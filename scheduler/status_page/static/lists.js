@@ -1,14 +1,14 @@
 // The tables and small pictures around the heat map.
 
-import { cell, clock, count, element, row, seconds } from "./text.js";
-import { outcomeText } from "./explanation.js";
+import { cell, clock, count, decisionLink, element, hostLink, row, seconds } from "./text.js";
+import { askedText, outcomeText } from "./explanation.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Put *decisions* into *body*, keeping rows (and so the focus) that are there already. */
-export function listDecisions(body, decisions, open) {
+export function listDecisions(body, decisions) {
   const kept = new Map([...body.rows].map((each) => [each.dataset.key, each]));
-  const rows = decisions.map((each) => kept.get(each.key) ?? decisionRow(each, open));
+  const rows = decisions.map((each) => kept.get(each.key) ?? decisionRow(each));
   const wanted = new Set(rows);
   for (const old of kept.values()) if (!wanted.has(old)) old.remove();
   rows.forEach((each, at) => {
@@ -16,18 +16,15 @@ export function listDecisions(body, decisions, open) {
   });
 }
 
-function decisionRow(decision, open) {
+function decisionRow(decision) {
   const isRefused = decision.outcome !== "selected";
-  const name = decision.request_id ?? "(no request id)";
-  const button = element("button", { type: "button", className: "link", title: name }, name);
   const outcome = element("td", { className: isRefused ? "refused-text" : "" });
-  outcome.append(...(isRefused ? refusalText(decision) : [hostsText(decision)]));
+  outcome.append(...(isRefused ? refusalText(decision) : hostsText(decision)));
   const made = row([
-    cell(clock(decision.started_at), "time"), element("td", {}, button), outcome,
+    cell(clock(decision.started_at), "time"), element("td", {}, decisionLink(decision), element("div", { className: "quiet" }, askedText(decision))), outcome,
     cell(decision.elapsed_ms.toFixed(1), "number"),
   ]);
   made.dataset.key = decision.key;
-  made.addEventListener("click", () => open(decision));
   return made;
 }
 
@@ -41,7 +38,8 @@ function refusalText({ outcome, cause }) {
 
 function hostsText({ hosts, num_instances: instances }) {
   const others = instances - hosts.length;
-  return `→ ${hosts.join(", ")}${others > 0 ? ` and ${count(others)} more` : ""}`;
+  const links = hosts.flatMap((each, at) => [at ? ", " : "→ ", hostLink(each)]);
+  return [...links, others > 0 ? ` and ${count(others)} more` : ""];
 }
 
 export function listReasons(body, reasons) {
@@ -84,10 +82,23 @@ function rateText({ step, steps, highest }) {
   const over = steps.slice(0, -1);
   const last = over.slice(-12);
   const sum = (several_) => several_.reduce((total, each) => total + each.selected + each.refused, 0);
-  const perSecond = (decisions, of) => (decisions / (of.length * step)).toFixed(1);
   if (!sum(steps)) return "no decision";
-  return `${perSecond(sum(last), last)}/s in the last minute, at most ${(highest / step).toFixed(1)}/s`;
+  return `${count(sum(last))} in the last minute, at most ${count(Math.round((highest * 60) / step))} per minute`;
 }
+
+/** "12 ms", and how long 99 of 100 took at most: *times* are counts by bucket. */
+export function timesText(times, perDoubling) {
+  const buckets = Object.entries(times).map(([bucket, number]) => [Number(bucket), number]).sort(([a], [b]) => a - b);
+  const total = buckets.reduce((sum, [, number]) => sum + number, 0);
+  const quantile = (share) => {
+    let left = share * total;
+    const [bucket] = buckets.find(([, number]) => (left -= number) <= 0) ?? buckets.at(-1);
+    return milliseconds(2 ** (bucket / perDoubling));
+  };
+  return total ? { median: quantile(0.5), most: quantile(0.99) } : null;
+}
+
+const milliseconds = (amount) => (amount >= 1000 ? seconds(amount / 1000) : `${Number(amount.toPrecision(2))} ms`);
 
 /** What is wrong, as far as the workers know: a list of texts. */
 export function complaints(workers) {

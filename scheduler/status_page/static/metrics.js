@@ -1,6 +1,7 @@
 // What the squares of the heat map can show, and how: a step of the scale per host.
 
 import { mebibytes } from "./text.js";
+import { capacityText } from "./panels.js";
 
 const SHARES = [0.2, 0.4, 0.6, 0.8, 0.95];
 const SHARE_LABELS = ["under 20 %", "20–40 %", "40–60 %", "60–80 %", "80–95 %", "95–100 %"];
@@ -24,8 +25,9 @@ function resource(label, total, taken, ratio, text) {
     },
     text: (fleet, row) => {
       const most = limit(fleet, row);
-      return `${text(most - taken(fleet, row))} free of ${text(most)}`;
+      return `${text(most - taken(fleet, row))} free ${capacityText(text, most, total(fleet, row))}`;
     },
+    short: (fleet, row) => `${text(limit(fleet, row) - taken(fleet, row))} free`,
   };
 }
 

@@ -1,8 +1,10 @@
 // Asks the daemon every other second what is new, and puts it on the page.
 
-import { complaints, drawRate, listDecisions, listReasons, workersText } from "./lists.js";
-import { clock, count, element, seconds, several } from "./text.js";
+import { complaints, drawRate, listDecisions, listReasons, timesText, workersText } from "./lists.js";
+import { listFlavors, listHealth, listSchedulers, listTotals, listUnavailable, unavailableSince } from "./panels.js";
+import { clock, count, element, permalink, seconds, several } from "./text.js";
 import { explanation } from "./explanation.js";
+import { hostView } from "./host.js";
 import { Fleet } from "./fleet.js";
 import { GROUPINGS, METRICS } from "./metrics.js";
 import { HeatMap } from "./heatmap.js";
@@ -11,18 +13,21 @@ import { Workers } from "./workers.js";
 const EVERY_MS = 2000;
 const PATIENCE_MS = 8000;
 const ANSWERED_LATE_MS = 10000;
+const SECONDS = { hour: 3600, day: 86400 };
 const STARTING = 503;
 /** When drivers read the state; of others' own nothing is known. */
 const READS = {
-  filter_scheduler: "each request reads what changed",
+  filter_scheduler: "the next request reads what changed first",
   caching_scheduler: "it is read on a timer",
 };
 
 const $ = (id) => document.getElementById(id);
 const fleet = new Fleet();
 const workers = new Workers();
-const state = { pid: null, shownPid: null, answeredAt: null, age: null, ageAt: 0, failure: null, isPaused: false, isAsking: false, isStarting: false, timer: null };
-const map = new HeatMap($("heat"), $("tip"), $("legend"), describe, $("spoken"));
+const state = { pid: null, shownPid: null, answeredAt: null, age: null, ageAt: 0, failure: null, isPaused: false, isAsking: false, isStarting: false, timer: null, unavailable: [], ready: null, databaseError: null };
+const map = new HeatMap($("heat"), $("tip"), $("legend"), describe, $("spoken"), (row) => {
+  location.hash = permalink("host", fleet.value(row, "host"));
+});
 
 function describe(row) {
   const { zones, aggregates } = fleet.membership(row);
@@ -31,7 +36,11 @@ function describe(row) {
   pairs.unshift(pairs.pop());
   if (zones.length) pairs.push(["Zone", zones.join(", ")]);
   if (aggregates.length) pairs.push(["Aggregates", aggregates.join(", ")]);
-  if (cellName) pairs.push(["Cell", cellName]);
+  if (workers.cells.size && cellName) pairs.push(["Cell", cellName]);
+  const [, time, reason] = state.unavailable.find(([at]) => at === row) ?? [row, null, null];
+  const since = fleet.value(row, "state") ? unavailableSince(fleet.state(row), time) : "";
+  if (since) pairs.splice(1, 0, ["Since", since]);
+  if (reason) pairs.splice(1, 0, ["Reason given", reason]);
   return pairs;
 }
 
@@ -41,6 +50,7 @@ async function ask() {
   clearTimeout(state.timer);
   if (state.isAsking) return;
   state.isAsking = true;
+  asked("readyz").catch(() => null).then((ready) => { state.ready = ready; health(); });
   const query = new URLSearchParams({ pid: state.pid ?? "", since: fleet.version ?? "", seen: workers.seenText });
   try {
     const answer = await fetch(`status/live?${query}`, { signal: AbortSignal.timeout(PATIENCE_MS) });
@@ -57,6 +67,12 @@ async function ask() {
   if (!state.isPaused && !document.hidden) state.timer = setTimeout(ask, EVERY_MS);
 }
 
+/** The document at *url*, whatever the status says of it. */
+async function asked(url) {
+  const answer = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS) });
+  return answer.json();
+}
+
 function take(told) {
   state.answeredAt = Date.now();
   state.shownPid = told.fleet.pid;
@@ -65,7 +81,9 @@ function take(told) {
   const fresh = workers.apply(told.workers);
   state.pid = workers.freshest(told.fleet.pid);
   fleet.apply(told.fleet);
-  tiles();
+  state.unavailable = told.fleet.unavailable;
+  tiles(told.fleet.recorded);
+  panels(told.fleet);
   showFleet();
   if (fresh.length || told.fleet.is_full) showDecisions();
   showReasons();
@@ -74,17 +92,51 @@ function take(told) {
 
 // --- showing -----------------------------------------------------------------------------
 
-function tiles() {
+function panels({ totals, flavors, unavailable, schedulers, error: databaseError }) {
+  state.databaseError = databaseError;
+  health();
+  listTotals($("capacity-rows"), totals);
+  $("no-flavors").hidden = listFlavors($("flavor-rows"), flavors) > 0;
+  listUnavailable($("unavailable-rows"), fleet, unavailable);
+  $("no-unavailable").hidden = unavailable.length > 0;
+  const all = fleet.rows.filter((at) => fleet.value(at, "state")).length;
+  $("unavailable-note").textContent = all > unavailable.length ? `the first ${count(unavailable.length)} of ${count(all)}` : "";
+  listSchedulers($("scheduler-rows"), schedulers, workers.answering[0]?.host);
+}
+
+const health = () => listHealth($("health-rows"), state.ready, workers.answering[0], state.databaseError);
+
+/** Servers of the last *window_*: *recorded* in the database, or since the workers' start. */
+function servers(window_, recorded) {
+  const own = workers.servers(window_);
+  const found = { ...own };
+  if (recorded) {
+    const counts = Object.entries(recorded[window_]);
+    found.placed = recorded[window_].selected?.servers ?? 0;
+    found.refused = counts.reduce((sum, [outcome, each]) => sum + (outcome === "selected" ? 0 : each.servers), 0);
+  }
+  const start = Math.min(...workers.answering.map((each) => each.started_at));
+  const isYoung = !recorded && Date.now() / 1000 - start < SECONDS[window_];
+  $(`tile-${window_}`).textContent = count(found.placed);
+  const refused = found.refused ? `${count(found.refused)} refused` : "none refused";
+  $(`tile-${window_}-note`).textContent = isYoung ? `${refused}, since ${clock(start)}` : refused;
+}
+
+function tiles(recorded) {
   const perState = fleet.perState();
   const total = fleet.rows.length;
   $("tile-hosts").textContent = count(total);
   const others = [...perState].filter(([name]) => name !== "up").map(([name, hosts]) => `${count(hosts)} ${name}`);
   $("tile-hosts-note").textContent = others.length ? others.join(", ") : total ? "all up" : "none known";
-  const outcomes = workers.outcomes;
-  const decided = Object.values(outcomes).reduce((sum, each) => sum + each, 0);
-  const refused = decided - (outcomes.selected ?? 0);
-  $("tile-decisions").textContent = count(decided);
-  $("tile-decisions-note").textContent = refused ? `${count(refused)} refused` : "none refused";
+  const decided = Object.values(workers.outcomes).reduce((sum, each) => sum + each, 0);
+  servers("hour", recorded);
+  servers("day", recorded);
+  const times = timesText(workers.times, workers.answering[0]?.buckets_per_doubling);
+  $("tile-time").textContent = times?.median ?? "–";
+  $("tile-time-note").textContent = times ? `99 of 100 within ${times.most}; ${several(decided, "decision")} in the last hour` : "no decision in the last hour";
+  $("tile-claims").textContent = count(workers.reservations);
+  const { races_lost: lost } = workers.servers("hour");
+  $("tile-claims-note").textContent = `claims = ${workers.answering[0]?.claims ?? "?"}; ${several(lost, "race")} lost in the last hour`;
   $("rate-note").textContent = drawRate($("rate"), workers.rate);
   $("worker").textContent = workersText(workers);
   tick();
@@ -94,7 +146,7 @@ function tiles() {
 function tick() {
   const isKnown = state.answeredAt !== null && state.age !== null;
   const age = isKnown ? state.age + (performance.now() - state.ageAt) / 1000 : null;
-  $("tile-age").textContent = isKnown ? `${seconds(age)} ago` : "never";
+  $("tile-age").textContent = isKnown ? seconds(age) : "never read";
   const worker = workers.told.length > 1 && state.shownPid !== null ? `by worker ${state.shownPid}` : "";
   const how = READS[workers.answering[0]?.driver];
   $("tile-age-note").textContent = [worker, how].filter(Boolean).join("; ");
@@ -137,7 +189,7 @@ function showFleet() {
 function showDecisions() {
   const isWanted = (each) => !$("only-refused").checked || each.outcome !== "selected";
   const shown = workers.decisions.filter(isWanted);
-  listDecisions($("decision-rows"), shown, explain);
+  listDecisions($("decision-rows"), shown);
   $("no-decisions").hidden = shown.length > 0;
 }
 
@@ -147,19 +199,30 @@ function showReasons() {
   $("no-refusals").hidden = reasons.length > 0;
 }
 
-async function explain({ key, request_id: request }) {
+/** Show what the address names: #decision/REQUEST or #host/NAME. */
+async function showLinked() {
   const [dialog, body] = [$("explanation"), $("explanation-body")];
-  $("explanation-title").textContent = request ?? "(no request id)";
+  const [, kind, name] = /^#(decision|host)\/(.+)$/.exec(location.hash) ?? [];
+  if (!kind) {
+    if (dialog.open) dialog.close();
+    return;
+  }
+  const shown = location.hash;
+  $("explanation-title").textContent = decodeURIComponent(name);
   body.replaceChildren(element("p", { className: "quiet" }, "Asking …"));
   if (!dialog.open) dialog.showModal();
   try {
-    const answer = await fetch(`status/decisions/${key}`, { signal: AbortSignal.timeout(PATIENCE_MS) });
-    const told = await answer.json();
-    if (!answer.ok) throw new Error(told.error);
-    body.replaceChildren(...explanation(told));
+    const told = await asked(`status/${kind}s/${name}`);
+    if (told.error && !told.outcome) throw new Error(told.error);
+    if (shown === location.hash) body.replaceChildren(...(kind === "host" ? hostView(hostFacts(decodeURIComponent(name)), told.workers) : explanation(told)));
   } catch (error) {
-    body.replaceChildren(element("p", { className: "notice" }, `This decision cannot be shown: ${error.message}.`));
+    body.replaceChildren(element("p", { className: "notice" }, `This ${kind} cannot be shown: ${error.message}.`));
   }
+}
+
+function hostFacts(name) {
+  const rows = fleet.rows.filter((row) => fleet.value(row, "host") === name);
+  return rows.flatMap((row) => [...(rows.length > 1 ? [["Node", fleet.name(row)]] : []), ...describe(row)]);
 }
 
 // --- what people do ----------------------------------------------------------------------
@@ -192,5 +255,8 @@ document.addEventListener("visibilitychange", () => {
   if (document.hidden) clearTimeout(state.timer);
   else if (!state.isPaused) ask();
 });
+// A closed dialog leaves no address behind that would open it again.
+$("explanation").addEventListener("close", () => { if (location.hash) history.replaceState(null, "", location.pathname + location.search); });
+window.addEventListener("hashchange", showLinked);
 setInterval(tick, 1000);
-ask().then(() => performance.mark("shown"));
+ask().then(() => { performance.mark("shown"); showLinked(); });

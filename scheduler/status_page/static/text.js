@@ -24,13 +24,32 @@ export function seconds(amount) {
   if (amount < 10) return `${amount.toFixed(1)} s`;
   if (amount < 120) return `${Math.round(amount)} s`;
   if (amount < 7200) return `${Math.round(amount / 60)} min`;
+  if (amount >= 172800) return `${Math.round(amount / 86400)} days`;
   return `${(amount / 3600).toFixed(1)} h`;
+}
+
+/** "14:03, 2 h ago"; with the day if it was not today. */
+export function since(epoch) {
+  const then = new Date(epoch * 1000);
+  const isToday = then.toDateString() === new Date().toDateString();
+  const day = isToday ? "" : `${then.toLocaleDateString([], { day: "numeric", month: "short" })} `;
+  return `${day}${clock(epoch)}, ${seconds(Math.max(0, Date.now() / 1000 - epoch))} ago`;
+}
+
+/** Permalinks: they work as long as the thing is known. */
+export const permalink = (kind, name) => `#${kind}/${encodeURIComponent(name)}`;
+export const hostLink = (name) => element("a", { href: permalink("host", name) }, name);
+
+export function decisionLink({ key, request_id: request }) {
+  const name = request ?? "(no request id)";
+  return element("a", { href: permalink("decision", request ?? key), className: "link", title: name }, name);
 }
 
 export const clock = (epoch) => new Date(epoch * 1000).toLocaleTimeString([], { hour12: false });
 
 export function mebibytes(amount) {
   const size = Math.abs(amount);
+  if (size >= 1024 ** 3) return `${(amount / 1024 ** 3).toFixed(1)} PiB`;
   if (size >= 1024 * 1024) return `${(amount / 1024 / 1024).toFixed(1)} TiB`;
   if (size >= 1024) return `${(amount / 1024).toFixed(1)} GiB`;
   return `${Math.round(amount)} MiB`;

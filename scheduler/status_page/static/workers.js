@@ -19,7 +19,7 @@ export class Workers {
     const fresh = [];
     for (const { id, pid, decisions } of workers.filter((each) => !each.is_silent)) {
       this.seen.set(id, decisions.last);
-      fresh.push(...decisions.new.map((each) => ({ ...each, key: `${pid}/${id}.${each.number}` })));
+      fresh.push(...decisions.new.map((each) => ({ ...each, key: `${id}.${each.number}`, pid })));
     }
     if (!isSilent) for (const id of [...this.seen.keys()]) if (!isThere.has(id)) this.seen.delete(id);
     if (fresh.length) {
@@ -49,6 +49,22 @@ export class Workers {
 
   get outcomes() {
     return added(this.answering.map((each) => each.outcomes));
+  }
+
+  /** Decisions by bucket of time. */
+  get times() {
+    return added(this.answering.map((each) => each.times));
+  }
+
+  /** Servers placed and refused, and races lost, in a window: "hour" or "day". */
+  servers(window_) {
+    return { placed: 0, refused: 0, races_lost: 0, ...added(this.answering.map((each) => each.servers[window_])) };
+  }
+
+  /** Reservations: those in a database are everybody's, all others each worker's own. */
+  get reservations() {
+    const counts = this.answering.map((each) => each.reservations);
+    return this.answering[0]?.claims === "database" ? Math.max(0, ...counts) : counts.reduce((sum, each) => sum + each, 0);
   }
 
   /** Per filter and reason, those that refused the most requests first. */

@@ -4,7 +4,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from scheduler.db import decisions, rows, tables
+from scheduler.db import decisions, flavors, rows, services, tables
+from scheduler.db.database import Database
+from scheduler.db.databases import Databases
+from scheduler.db.overview import Overview
+from tests.builders import a_conf, a_request
 from tests.unit.db.builders import columns
 
 
@@ -42,3 +46,28 @@ def test_old_and_superfluous_records_go(conn, days_kept, most, left):
     assert decisions.purge(conn, before, most) == 6 - left
     assert len(columns(conn, tables.decision_instances)) == 2 * left
     assert found(conn, "uuid-of-all") == [f"req-{n}" for n in range(5, 5 - left, -1)]
+
+
+def test_counts_of_a_daemon_since_a_time_and_what_is_shown_with_them(database):
+    now, conf = rows.utcnow(), a_conf()
+    conf.set_override("database", True, "explain")
+    conf.set_override("host", "sched1")
+    with database.write() as conn:
+        for hours, daemon in ((0.5, "sched1"), (2, "sched1"), (30, "sched1"), (0.5, "sched2")):
+            decisions.add(conn, told(1), daemon, now - datetime.timedelta(hours=hours))
+        services.get_or_create(conn, "sched1", "nova-scheduler", "scheduler", 1)
+        flavors.create(conn, a_request(flavor={"name": "gone", "disabled": True}).flavor)
+    shown = Overview(Databases(database), conf, "nova-scheduler")
+    shown.read()
+    found = shown.latest()
+    assert found["recorded"] == {
+        "hour": {"no_host_fits": {"decisions": 1, "servers": 2}},
+        "day": {"no_host_fits": {"decisions": 2, "servers": 4}},
+    }
+    assert [(each["host"], each["is_up"]) for each in found["schedulers"]] == [("sched1", True)]
+    assert {"m1.tiny", "gone"} & {each.name for each in found["flavors"]} == {"m1.tiny"}
+    assert (shown.decision("req-1"), shown.decision("else")) == (told(1), None)
+    away = Overview(Databases(Database("sqlite://")), conf, "nova-scheduler")
+    away.read()
+    assert "no such table" in away.latest()["error"]
+    assert away.latest()["recorded"] is None

@@ -9,7 +9,7 @@ import pytest
 from scheduler.filters.core_filter import CoreFilter
 from scheduler.filters.disk_filter import DiskFilter
 from scheduler.filters.ram_filter import RamFilter
-from scheduler.hosts.capacity import LARGEST_RATIO, Fleet
+from scheduler.hosts.capacity import LARGEST_RATIO, Capacity
 from tests.builders import NOW, a_conf, a_host, a_request, verdict
 from tests.unit.status_page.test_fleet import a_manager
 
@@ -23,9 +23,13 @@ TAKES_NONE: dict[str, dict[str, Any]] = {
 }
 
 
-def fleet_of(manager: Any) -> Fleet:
+def totals_of(manager: Any) -> dict[str | None, dict[str, Any]]:
+    return {each["zone"]: each for each in fleet_of(manager).totals()}
+
+
+def fleet_of(manager: Any) -> Capacity:
     manager.cells_left_out = ("c9",)
-    return Fleet.from_manager(manager, "nova")
+    return Capacity.from_manager(manager, "nova")
 
 
 @pytest.fixture
@@ -39,7 +43,7 @@ def manager() -> Any:
 
 
 def test_totals_by_zone(manager: Any) -> None:
-    totals = fleet_of(manager).totals()
+    totals = totals_of(manager)
     assert {zone: each["hosts"] for zone, each in totals.items()} == {
         None: 3,
         "nova": 1,
@@ -57,18 +61,17 @@ def test_totals_by_zone(manager: Any) -> None:
 @pytest.mark.parametrize("why", TAKES_NONE)
 def test_a_host_that_takes_no_servers_has_nothing_free(manager: Any, why: str) -> None:
     a_host("h4", "h4", table=manager.table, **TAKES_NONE[why])
-    fleet = fleet_of(manager)
-    found = fleet.totals()["nova"]
+    found = totals_of(manager)["nova"]
     assert (found["hosts"], found["taking"]) == (2, 1)
     assert found["vcpus"] == {"physical": 8, "capacity": 128, "used": 0, "free": 64}
-    [fit] = fleet.fits([a_request().flavor])
+    [fit] = fleet_of(manager).fits([a_request().flavor])
     assert fit["zones"]["nova"] == 6
 
 
 def test_strange_ratios_and_negative_room_are_numbers(manager: Any) -> None:
     strange = {"cpu_allocation_ratio": np.inf, "disk_allocation_ratio": float("nan")}
     a_host("h4", "h4", table=manager.table, free_ram_mb=-9999, **strange)
-    found = fleet_of(manager).totals()["nova"]
+    found = totals_of(manager)["nova"]
     assert found["memory_mb"]["free"] == 3072
     assert found["vcpus"]["capacity"] == 64 + 4 * LARGEST_RATIO
     assert found["disk_mb"]["capacity"] == 100 * 1024

@@ -91,7 +91,7 @@ CHANGES = {
     "a ratio": (lambda table: table.update(1, {"cpu_allocation_ratio": 2.0}), ["h2"]),
     "a column the page does not show": (lambda table: table.update(1, {"disk_mb_used": 3}), []),
     "a heartbeat in time": (lambda table: table.set_service("h2", {}, NOW - 1), []),
-    "silence": (lambda table: table.set_service("h2", {}, NOW - 61), ["h2"]),
+    "a service that is down": (lambda table: table.set_service("h2", {}, NOW - 61), ["h2"]),
 }
 
 
@@ -108,7 +108,7 @@ def test_later_answers_are_about_what_has_changed(page, what):
 STATE_OF = {
     "up": {},
     "forced down": {"service": {"forced_down": True, "disabled": True}},
-    "silent": {"last_seen": NOW - 61, "service": {"disabled": True}},
+    "down": {"last_seen": NOW - 61, "service": {"disabled": True}},
     "disabled": {"service": {"disabled": True}},
     "not reported": {"reported": False},
     "left out": {"cell_uuid": "c2", "last_seen": NOW - 100},
@@ -126,6 +126,23 @@ def test_states(page, manager, state):
     assert STATES[told(found, "odd", "state")] == state
     assert STATES[told(found, "h1", "state")] == "up"
     assert found["cells"][told(found, "odd", "cell")] == STATE_OF[state].get("cell_uuid")
+
+
+def test_hosts_that_take_no_servers_since_when_and_why(page, manager):
+    a_host("h3", "h3", table=page.table, service={"disabled": True, "disabled_reason": "old"})
+    page.fleet.note_taken_out()
+    broken = {"forced_down": True, "disabled_reason": "broken"}
+    a_host("h2", "h2", table=page.table, service=broken)
+    a_host("h1", "h1", table=page.table, last_seen=NOW - 90)
+    for seconds in (10, 20):
+        manager.clock = lambda seconds=seconds: NOW + seconds
+        page.fleet.note_taken_out()
+    rows = page.table.rows
+    assert page.read()["unavailable"] == [
+        (rows["h1", "h1"], NOW - 90, None),
+        (rows["h2", "h2"], NOW + 10, "broken"),
+        (rows["h3", "h3"], None, "old"),  # before anybody looked
+    ]
 
 
 def something_happens(table, rng):

@@ -8,16 +8,34 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler.concurrency import HubCalls
-from scheduler.engine.record import DecisionRecord
+from scheduler.engine.evaluation import FilterChain
+from scheduler.engine.record import DecisionRecord, Verdicts
 from scheduler.explain.recorder import Recorder
+from scheduler.filters.ram_filter import RamFilter
 from scheduler.status_page.live import DECISIONS_LISTED, LiveStatus
 from scheduler.status_page.page import StatusPage
 from scheduler.web.server import Routes
 from scheduler.web.workers import Answer, Workers
-from tests.builders import NOW, a_conf, a_host
+from tests.builders import NOW, a_conf, a_host, a_request, candidates
 from tests.unit.status_page.test_fleet import a_manager
 
 FILES = ("status.html", "status.css", "status.js", "icon.svg")
+
+
+class AnOverview:
+    """Stands for what is read of a database."""
+
+    def __init__(self):
+        main = SimpleNamespace(masked_url="mysql+pymysql://***@db/nova")
+        self.databases = SimpleNamespace(main=main)
+        self.known = {"flavors": [a_request().flavor], "schedulers": [], "recorded": None}
+        self.records = {}
+
+    def latest(self):
+        return {"error": None, **self.known}
+
+    def decision(self, name):
+        return self.records.get(name)
 
 
 class OneWorker:
@@ -29,7 +47,8 @@ class OneWorker:
         self.recorder = Recorder()
         driver = SimpleNamespace(host_manager=self.manager)
         manager = SimpleNamespace(driver=driver, recorder=self.recorder)
-        self.live = LiveStatus(a_conf(), manager, clock=lambda: NOW)
+        self.overview = AnOverview()
+        self.live = LiveStatus(a_conf(), manager, self.overview, clock=lambda: NOW)
         self.pid = self.live._identity["pid"] = pid or os.getpid()
         self.routes = Routes()
         self.page = StatusPage(workers or Workers(None), HubCalls(1.0), lambda: self.live)
@@ -174,10 +193,14 @@ def test_what_cannot_be_a_list_is_refused_by_name(worker, seen):
 def test_a_decision_that_is_kept_and_one_that_is_not(worker, name):
     worker.decide("req-1", chosen=[("h1", "n1")])
     worker.decide("req-2")
-    kept = worker.json(f"/status/decisions/{worker.pid}/{worker.live._id}.1")
-    assert (kept["request_id"], kept["chosen"]) == ("req-1", [{"host": "h1", "node": "n1"}])
-    answer = worker.get(f"/status/decisions/{worker.pid}/{name.format(id=worker.live._id)}")
-    assert (answer.status, json.loads(answer.body)) == (404, {"error": "not kept any more"})
+    for kept_as in (f"{worker.live._id}.1", "req-1"):
+        kept = worker.json(f"/status/decisions/{kept_as}")
+        assert (kept["request_id"], kept["chosen"]) == ("req-1", [{"host": "h1", "node": "n1"}])
+    answer = worker.get(f"/status/decisions/{name.format(id=worker.live._id)}")
+    assert (answer.status, json.loads(answer.body)) == (
+        404,
+        {"error": "not known here"},
+    )
 
 
 def test_the_list_has_an_end_and_numbers_go_on(worker):
@@ -190,7 +213,7 @@ def test_the_list_has_an_end_and_numbers_go_on(worker):
 
 def test_a_host_manager_without_a_table_shows_no_hosts():
     manager = SimpleNamespace(driver=SimpleNamespace(host_manager=object()), recorder=Recorder())
-    live = LiveStatus(a_conf(), manager)
+    live = LiveStatus(a_conf(), manager, AnOverview())
     assert live.fleet("")["columns"]["host"] == []
     assert live.worker("")["state_age_seconds"] is None
 
@@ -199,12 +222,12 @@ def test_passwords_in_errors_are_not_shown(worker):
     worker.decide(
         "req-1", outcome="internal_fault", failure="mysql://nova:s3cret@db, password='s3cret'"
     )
-    name = f"{worker.pid}/{worker.live._id}.1"
+    name = f"{worker.live._id}.1"
     for target in ("/status/live", f"/status/decisions/{name}"):
         assert b"password='***'" in worker.get(target).body
 
 
-@pytest.mark.parametrize("target", ["live", "worker", "worker/fleet", "decisions/1/a.1"])
+@pytest.mark.parametrize("target", ["live", "worker", "worker/fleet", "decisions/a.1", "hosts/h1"])
 def test_a_worker_that_is_starting_says_so_and_has_its_files(worker, target):
     worker.live = None
     answer = worker.get(f"/status/{target}")
@@ -245,9 +268,30 @@ def test_decisions_of_another_worker(two):
     two.first.decide("req-1")
     two.second.decide("req-2")
     number = f"{two.second.live._id}.1"
-    assert two.first.json(f"/status/decisions/12/{number}")["request_id"] == "req-2"
-    gone = two.first.get(f"/status/decisions/99/{number}")
-    assert gone.status == 404, "not mistaken for one of this worker"
+    for name in (number, "req-2"):
+        assert two.first.json(f"/status/decisions/{name}")["request_id"] == "req-2"
+    assert two.first.get(f"/status/decisions/{two.second.live._id}.2").status == 404
     two.workers.silent.add(12)
-    answer = two.first.get(f"/status/decisions/12/{number}")
-    assert (answer.status, json.loads(answer.body)) == (504, {"error": "worker 12 does not answer"})
+    answer = two.first.get(f"/status/decisions/{number}")
+    assert (answer.status, json.loads(answer.body)) == (504, {"error": "a worker does not answer"})
+    record = {"request_id": "req-2", "error": "password='s3cret'", "cause": None}
+    two.first.overview.records["req-2"] = record
+    assert two.first.json("/status/decisions/req-2") == {**record, "error": "password='***'"}
+
+
+def test_a_host_with_its_servers_and_its_fate(two):
+    for each in (two.first, two.second):
+        a_host("h2", "h2", table=each.manager.table, instances=["u1"])
+    request, table = a_request(project_id="p1", availability_zone="z"), two.second.manager.table
+    chain = FilterChain([RamFilter(a_conf())])
+    two.first.decide("req-1", chosen=[("h2", "h2")] * 2, request=request)
+    found = chain.run(candidates(table), a_request(flavor={"memory_mb": 9999}))
+    verdicts = Verdicts.from_evaluation(found, chain.filters)
+    two.second.decide("req-2", outcome="no_host_fits", verdicts=verdicts)
+    told = two.first.json("/status/hosts/h2")["workers"]
+    assert [each["uuid"] for each in told[0]["servers"]] == ["u1"]
+    asked = {"flavor": "m1.tiny", "zone": "z", "project": "p1"}
+    [[chosen], [removed]] = [each["decisions"] for each in told]
+    assert {**chosen, "fate": "chosen", "times": 2, **asked} == chosen
+    assert (removed["filter"], removed["reason"]) == ("RamFilter", "ram.physical")
+    assert two.first.get("/status/hosts/h9").status == 404

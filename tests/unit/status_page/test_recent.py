@@ -48,10 +48,8 @@ def test_all_that_is_counted_is_that_of_the_window(seed):
     totals = {}
     for _at, outcome, removed in hour:
         for key, hosts in {BEFORE: 2, **{("RamFilter", r): n for r, n in removed.items()}}.items():
-            refused, of_refused, all_hosts = totals.get(key, (0, 0, 0))
-            is_refused = outcome != SELECTED
-            of_refused += hosts * is_refused
-            totals[key] = (refused + is_refused, of_refused, all_hosts + hosts)
+            refused, all_hosts = totals.get(key, (0, 0))
+            totals[key] = (refused + (outcome != SELECTED), all_hosts + hosts)
     assert reasons_in(found["reasons"]) == totals
 
 
@@ -68,7 +66,28 @@ def test_of_a_later_instance_its_own_reasons_count():
     record.refusal = Refusal(7, 10, [], filters=[FilterCount("RamFilter", 10, 0, {"short": 10})])
     recent.note(record)
     found = reasons_in(recent.counts()["reasons"])
-    assert found == {("RamFilter", "short"): (1, 10, 10), BEFORE: (1, 2, 2)}
+    assert found == {("RamFilter", "short"): (1, 10), BEFORE: (1, 2)}
+
+
+def test_servers_of_an_hour_and_a_day_and_times():
+    now = [1_000_000.0]
+    recent = RecentDecisions(lambda: now[0])
+    several = {"placed": (SELECTED, 3, 12.0), "refused": ("no_host_fits", 2, 900.0)}
+    for hours in (0, 3):
+        now[0] += hours * HOUR
+        for outcome, servers, took in several.values():
+            record = a_record(outcome)
+            record.num_instances, record.elapsed_ms, record.races_lost = servers, took, hours
+            recent.note(record)
+    found = recent.counts()
+    assert found["servers"] == {
+        "hour": {"placed": 3, "refused": 2, "races_lost": 6},
+        "day": {"placed": 6, "refused": 4, "races_lost": 6},
+    }
+    middles = [2 ** (int(each) / found["buckets_per_doubling"]) for each in found["times"]]
+    assert sorted(middles) == pytest.approx([12.0, 900.0], rel=0.1)
+    now[0] += 24 * HOUR
+    assert recent.counts()["servers"] == {"hour": {}, "day": {}}
 
 
 def test_a_clock_set_back_loses_nothing_new():
