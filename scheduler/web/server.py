@@ -292,9 +292,11 @@ class Server:
 
     @contextlib.contextmanager
     def at_work(self, connection: socket.socket) -> Iterator[None]:
-        """A context in which *connection* does not wait for its client."""
+        """A context in which *connection* does not wait for its client; OSError if it was ended."""
         with self._lock:
-            self._slow.pop(connection, None)
+            if connection not in self._slow:  # half a request may look like one of HTTP/0.9
+                raise ConnectionAbortedError("it made room for another client")
+            del self._slow[connection]
         try:
             yield
         finally:
@@ -324,13 +326,13 @@ class Server:
                     LOG.debug("No connection: %s", error)
                     self._is_stopping.wait(ACCEPT_SECONDS)
                 continue
+            self._wait_for_client(connection)
             arguments = (connection, address)
             threading.Thread(None, self._serve, self._name, arguments, daemon=True).start()
 
     def _serve(self, connection: socket.socket, address: Any) -> None:
         try:
             connection.settimeout(IDLE_SECONDS)
-            self._wait_for_client(connection)
             self._handler(connection, address, self)
         except OSError as error:
             LOG.debug("A client hung up: %s", error)
