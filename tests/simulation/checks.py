@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.simulation import spec
 from tests.simulation.fleet import INSTANCES, NODES, Fleet
 from tests.simulation.kernel import Kernel
 from tests.simulation.server import Change, Row, Server
@@ -52,6 +53,8 @@ class Checks:
 
     def committed(self, changes: list[Change]) -> None:
         """Look at what a commit has changed."""
+        if spec.action(changes) is None:
+            self._kernel.fail("specification", f"no action makes {changes}"[:500])
         if not any(table in _WATCHED for table, *_others in changes):
             return
         self.limits()
