@@ -64,7 +64,6 @@ class Plan:
     lost: float
     late: float
     acknowledges_first: bool
-    all_at_once: bool = False
 
     @classmethod
     def from_seed(cls, seed: int, dialect: str | None = None) -> Self:
@@ -74,18 +73,7 @@ class Plan:
         """
         rng = random.Random(seed)
         schedulers, hosts = rng.choice((2, 2, 3)), rng.choice((2, 2, 3, 5))
-        busy = rng.choice((0.1, 0.5, 3.0, DURATION))
-        requests = tuple(
-            RequestPlan(
-                number,
-                at=rng.uniform(0, busy),
-                gb=rng.choice((1, 1, 2, 3)),
-                count=rng.choice((1, 1, 2)),
-                fate=rng.choice(("build", "build", "build", "fail", "cancel", "retry")),
-                pause=rng.choice((0.0, 0.05, 1.0, 4.0)),
-            )
-            for number in range(rng.randint(6, 24))
-        )
+        requests = _requests(rng)
         goes_back = rng.random() < 0.25
         kinds = {**GOING_BACK, "kill": FAULTS["kill"]} if goes_back else FAULTS
         faults = tuple(
@@ -114,3 +102,18 @@ class Plan:
     def but(self, **changes: Any) -> Self:
         """The plan with other values."""
         return replace(self, **changes)
+
+
+def _requests(rng: random.Random) -> tuple[RequestPlan, ...]:
+    busy = rng.choice((0.1, 0.5, 3.0, DURATION))
+    return tuple(
+        RequestPlan(
+            number,
+            at=rng.uniform(0, busy),
+            gb=rng.choice((1, 1, 2, 3)),
+            count=rng.choice((1, 1, 2)),
+            fate=rng.choice(("build", "build", "build", "fail", "cancel", "retry")),
+            pause=rng.choice((0.0, 0.05, 1.0, 4.0)),
+        )
+        for number in range(rng.randint(6, 24))
+    )
