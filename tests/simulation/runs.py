@@ -68,7 +68,7 @@ def explore(seeds: Iterator[int], points: int, seconds: float, dialect: str | No
 
 
 def timeline(plan: Plan) -> list[str]:
-    """What happens in a run, a line each, and at the end what fails."""
+    """The events of a run, a line each, and at the end what fails."""
     lines: list[str] = []
     _what, text, world = failure(plan, lines.append)
     return [*lines, text or f"nothing fails; digest {world.kernel.digest:x}"]

@@ -48,7 +48,7 @@ class Wrapped(Exception):
 
 
 class Transaction:
-    """What one client does together."""
+    """The statements of one client that count together."""
 
     def __init__(self, server: "Server", owner: Process) -> None:
         self.server, self.owner = server, owner
