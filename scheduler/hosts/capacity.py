@@ -82,7 +82,7 @@ class Capacity:
         ]
 
     def fits(self, flavors: Iterable[Any]) -> list[dict[str, Any]]:
-        """Servers of each flavor that fit, in all and per zone, and which resource ends first.
+        """Count the servers of each flavor that fit, in all and per zone, and what ends first.
 
         By memory, vCPUs and disk alone: filters may refuse more.  The resource that ends first is
         the one that allows the fewest; None for a flavor that needs nothing.
