@@ -1,7 +1,10 @@
 """Brokers as the configuration has them, and connections to them."""
 
 import enum
+import functools
 import ssl
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -11,8 +14,10 @@ import oslo_messaging as messaging
 from oslo_config import cfg
 
 from scheduler import errors, exit_codes
+from scheduler.conf import mistakes
 from scheduler.rpc import transport
 from scheduler.rpc.connection import Transport
+from scheduler.threads import in_thread
 
 DEFAULT: Final = messaging.TransportHost("localhost", 5672, "guest", "guest")
 """The broker of a transport URL without hosts."""
@@ -113,7 +118,22 @@ class Failure(Exception):
 
     def __init__(self, trouble: Trouble, cause: str) -> None:
         self.status, self.state, advice = trouble.value
-        super().__init__(f"{cause}: {advice}")
+        super().__init__(f"{cause.rstrip('.')}: {advice}")
+
+
+def connect_all(nodes: Sequence[Node], seconds: float) -> list[kombu.Connection | Failure]:
+    """Connections to *nodes*, or why there is none, after *seconds* at most for all together."""
+    deadline = time.monotonic() + seconds
+    attempts = [in_thread(functools.partial(connect, node, seconds)) for node in nodes]
+    found: list[kombu.Connection | Failure] = []
+    for attempt in attempts:
+        try:
+            found.append(attempt.result(max(0.0, deadline - time.monotonic())))
+        except TimeoutError:
+            found.append(Failure(Trouble.UNREACHABLE, f"no answer within {seconds:g} s"))
+        except Failure as failure:
+            found.append(failure)
+    return found
 
 
 def connect(node: Node, timeout_seconds: float) -> kombu.Connection:
@@ -142,7 +162,7 @@ def connect(node: Node, timeout_seconds: float) -> kombu.Connection:
 
 def _failure(node: Node, error: Exception) -> Failure:
     """The kind of *error*; any that is no connection's is raised as it is."""
-    cause = str(error).strip() or type(error).__name__
+    cause = mistakes.plain(str(error)) or type(error).__name__
     if isinstance(error, ssl.SSLError):
         return Failure(Trouble.TLS, cause)
     if isinstance(error, amqp.AccessRefused):

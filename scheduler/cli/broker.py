@@ -39,19 +39,21 @@ class Check(command.List):
         """One row per broker, and per exchange and queue of the first one that can be used."""
         rows: list[Sequence[Any]] = []
         sights: list[Sequence[Any]] = []
-        for node in nodes.from_conf(self.conf):
-            state = "connected"
-            try:
-                with nodes.connect(node, parsed_args.timeout) as connection:
+        brokers = nodes.from_conf(self.conf)
+        found = nodes.connect_all(brokers, parsed_args.timeout)
+        for node, connection in zip(brokers, found, strict=True):
+            if isinstance(connection, nodes.Failure):
+                self.status = self.status or connection.status
+                state, detail = connection.state, str(connection)
+            else:
+                with connection:
                     version = connection.connection.server_properties.get("version", "")
                     sights = sights or [
                         (node.name, *dataclasses.astuple(queues.look_at(connection, each)))
                         for each in queues.declared(self.conf)
                     ]
-                detail = f"version {version}, {'with' if node.tls else 'without'} TLS"
-            except nodes.Failure as failure:
-                self.status = self.status or failure.status
-                state, detail = failure.state, str(failure)
+                tls = "with" if node.tls else "without"
+                state, detail = "connected", f"version {version}, {tls} TLS"
             vhost = f"virtual host {node.vhost}"
             rows.append((node.name, "connection", vhost, state, None, None, detail))
         if any(state != queues.PRESENT for _broker, _kind, _name, state, *_ in sights):

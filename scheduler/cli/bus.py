@@ -30,7 +30,7 @@ UNDELIVERED: Final = (
 """Errors of a message that cannot be sent; the RPC library does not translate all of them."""
 BROKER_RETRIES: Final = 2
 """A person waits: a broker that cannot be reached is given up after so many more attempts."""
-CONNECT_SECONDS: Final = 5.0
+CONNECT_SECONDS: Final = 8.0
 REPLY_QUEUES: Final = "reply_"
 """Prefix of the library's reply queues; a command leaves none of its own behind."""
 
@@ -82,15 +82,15 @@ class OnBus(command.Base):
 
     def _require_broker(self) -> None:
         """Connect once: the library itself tries for ever to listen for the first answer."""
-        trouble: nodes.Failure | None = None
-        for node in nodes.from_conf(self.conf):
-            try:
-                nodes.connect(node, CONNECT_SECONDS).release()
-            except nodes.Failure as error:
-                trouble = error
-            else:
-                return
-        raise BusUnusable(reason=str(trouble))
+        brokers = nodes.from_conf(self.conf)
+        found = nodes.connect_all(brokers, CONNECT_SECONDS)
+        failures = [each for each in found if isinstance(each, nodes.Failure)]
+        for each in found:
+            if not isinstance(each, nodes.Failure):
+                each.release()
+        if len(failures) == len(found):
+            told = zip(brokers, failures, strict=True)
+            raise BusUnusable(reason="; ".join(f"{node.name}: {why}" for node, why in told))
 
 
 class Worker(NamedTuple):

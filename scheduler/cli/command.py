@@ -174,8 +174,7 @@ class Base(command.Command):
 
     def _line(self, error: Exception) -> str:
         """The text of *error* for a person: a mistake on the command line is no request."""
-        is_of_file = isinstance(error, errors.ConfigurationError)
-        paths = startup.used_files(self.conf) if is_of_file else ()
+        paths = startup.used_files(self.conf) if "config_file" in self.conf else ()
         return mistakes.line(error, paths).removeprefix("Invalid request: ")
 
     def tell(self, text: str) -> None:

@@ -37,7 +37,7 @@ class Explain(bus.OnWorkers, Told):
             raise errors.InvalidRequest(
                 field=parsed_args.name,
                 reason="no running worker remembers a decision on this request or instance, and "
-                "the database has none",
+                "the database has none; give the id of a request or the uuid of a server",
             )
         return found
 

@@ -85,16 +85,17 @@ class Check(command.List):
             return Result(Code.WARNING, "the message bus is the one inside each process")
         brokers, declared = nodes.from_conf(self.conf), queues.declared(self.conf)
         lost, different = [], list[str]()
-        for node in brokers:
-            try:
-                with nodes.connect(node, BROKER_SECONDS) as connection:
-                    sights = [queues.look_at(connection, each) for each in declared]
-                    wrong = [each for each in sights if each.state in UNUSABLE]
-                    different = different or [
-                        f"{each.kind} {each.name}: {each.detail}" for each in wrong
-                    ]
-            except nodes.Failure as failure:
-                lost.append(f"{node.name}: {failure.state}: {failure}")
+        found = nodes.connect_all(brokers, BROKER_SECONDS)
+        for node, connection in zip(brokers, found, strict=True):
+            if isinstance(connection, nodes.Failure):
+                lost.append(f"{node.name}: {connection.state}: {connection}")
+                continue
+            with connection:
+                sights = [queues.look_at(connection, each) for each in declared]
+                wrong = [each for each in sights if each.state in UNUSABLE]
+                different = different or [
+                    f"{each.kind} {each.name}: {each.detail}" for each in wrong
+                ]
         if different or len(lost) == len(brokers):
             return Result(Code.FAILURE, _shown(different or lost))
         return _warning("", lost)

@@ -18,6 +18,7 @@ from scheduler import errors, numa, objects, pci, semantics
 from scheduler.cli import bus, command
 from scheduler.cli.bus import Daemons, Worker
 from scheduler.cli.command import Told, argument
+from scheduler.conf import mistakes
 from scheduler.db import flavors
 from scheduler.db.database import Database
 from scheduler.rpc.context import ObjectSerializer
@@ -160,7 +161,7 @@ def profiles_of(text: str) -> list[dict[str, Any]]:
     try:
         found = yaml.safe_load(Path(text).read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
+        reason = f"{mistakes.plain(str(error))}; give a YAML file, or {_LIKE}HOST:COUNT"
         raise errors.InvalidRequest(field=field, reason=reason) from error
     profiles = found if isinstance(found, list) else [found]
     if not all(isinstance(each, dict) for each in profiles):
@@ -191,7 +192,7 @@ def _from_file(path: Path) -> objects.RequestSpec:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise errors.InvalidRequest(field=field, reason=str(error)) from error
+        raise errors.InvalidRequest(field=field, reason=mistakes.plain(str(error))) from error
     if isinstance(content, dict) and isinstance(content.get("args"), dict):
         content = content["args"]
     decoded = ObjectSerializer().deserialize_entity(None, content)

@@ -31,7 +31,8 @@ _WORDS: Final = tuple(
         ),
         (r"Failed to open some config files: (\S*)", r"\1: this user may not read it"),
         (r"Failed to parse (\S+): at (\S+:\d+), (.*)", r"\2: \3; correct that line"),
-        (r"Error loading logging config (\S+): ", "[DEFAULT] log_config_append: "),
+        (r"Error loading logging config (\S+): ", ""),
+        (r"""\((\d+), (["'])(.*?)\2\)""", r"\3 (\1)"),
     )
 )
 
@@ -46,14 +47,15 @@ def plain(text: str) -> str:
 def line(error: Exception | str, paths: Iterable[str]) -> str:
     """The line on *error* of a configuration in the files *paths*."""
     if not isinstance(error, errors.ConfigurationError):
-        return plain(str(error))
+        named = OPTION.search(str(error))
+        where = "" if named is None else place_of(named["group"], named["name"], paths)
+        return plain(f"{where and f'{where}: '}{error}")
     option, reason = str(error.kwargs["option"]), str(error.kwargs["reason"])
     found = OPTION.match(option)
     if found is None:
         return plain(f"{option}: {reason}")
-    source, known = found["source"], list(paths)
-    where = source
-    if source is None or source in known:
+    where, known = found["source"], list(paths)
+    if where is None or where in {str(pathlib.Path(each).absolute()) for each in known}:
         where = place_of(found["group"], found["name"], known)
     return plain(f"{where and f'{where}: '}[{found['group']}] {found['name']}: {reason}")
 

@@ -104,6 +104,7 @@ def attempt(kind: Kind, option: str, build: Callable[[], Any]) -> Iterator[Probl
     except Exception as error:  # noqa: BLE001 - an operator's own code may raise anything
         is_own = isinstance(error, errors.NovaException)
         reason = str(error) if is_own else f"{type(error).__name__}: {error}"
+        reason = reason.removeprefix("Invalid request: ").removeprefix(f"{option}: ")
         yield Problem(kind, option, reason, error=error)
 
 
@@ -231,10 +232,13 @@ def _state_path(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     if not conf.database.connection:
         path = pathlib.Path(conf.state_path).absolute()
         there = next(each for each in (path, *path.parents) if each.exists())
-        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        try:
+            with tempfile.TemporaryFile(dir=there):
+                return
+        except OSError:
             reason = f"{path}: {there} {_NOT_WRITABLE}, and [database] connection is not set"
             error = errors.ConfigurationError(option="[DEFAULT] state_path", reason=reason)
-            yield problem_of(Kind.SURROUNDINGS, error)
+        yield problem_of(Kind.SURROUNDINGS, error)
 
 
 def _tempdir(conf: cfg.ConfigOpts) -> Iterator[Problem]:
@@ -281,14 +285,15 @@ def broker(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     except errors.ConfigurationError as error:
         yield problem_of(Kind.BROKER, error)
         return
-    for node in found:
-        try:
-            nodes.connect(node, BROKER_SECONDS).release()
-        except nodes.Failure as failure:
-            yield Problem(Kind.BROKER, transport.OPTION, f"{node.name}: {failure}")
+    for node, connection in zip(found, nodes.connect_all(found, BROKER_SECONDS), strict=True):
+        if isinstance(connection, nodes.Failure):
+            yield Problem(Kind.BROKER, transport.OPTION, f"{node.name}: {connection}")
+        else:
+            connection.release()
 
 
 AT_START: Final[tuple[Check, ...]] = (
+    _trying(Kind.OPTION, "[pci] alias", lambda conf: parse_aliases(conf.pci.alias)),
     _tempdir,
     _state_path,
     _buses,
@@ -298,7 +303,6 @@ AT_START: Final[tuple[Check, ...]] = (
 """Checked at the start of every program; the start itself finds what the other checks find."""
 CHECKS: Final[tuple[Check, ...]] = (
     *AT_START,
-    _trying(Kind.OPTION, "[pci] alias", lambda conf: parse_aliases(conf.pci.alias)),
     _trying(Kind.PLUGIN, "[scheduler] driver", driver_class),
     _trying(Kind.PLUGIN, "[scheduler] host_manager", host_manager_class),
     _plugins,
@@ -329,7 +333,7 @@ def problems(
         conf = startup.fill(source, into)
         transport.complete(conf)
     except errors.ConfigurationError as error:
-        return [problem_of(Kind.OPTION, error)]
+        return [_placed(problem_of(Kind.OPTION, error), startup.named_files(source))]
     paths = startup.used_files(conf)
     found = [problem_of(Kind.OPTION, error) for error in check.problems(conf)]
     for setting, reason in names.unknown(conf, project_options.group_names(), paths):

@@ -38,7 +38,12 @@ def sync(database: Database, revision: str = "head") -> None:
     for a *revision* that does not exist.
     """
     if database.is_embedded_default and database.url.database:
-        pathlib.Path(database.url.database).parent.mkdir(parents=True, exist_ok=True)
+        folder = pathlib.Path(database.url.database).parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = f"{folder} cannot be made: {error.strerror}"
+            raise errors.ConfigurationError(option="[DEFAULT] state_path", reason=reason) from error
     with database.write() as connection:
         foreign = _nova_version_table(connection)
         if foreign is not None:

@@ -5,6 +5,7 @@ parameters ask for it, and PyMySQL not even then: ``ssl_verify_cert`` makes it d
 The parameters are rewritten here to what an operator means by them.
 """
 
+import functools
 import re
 import ssl
 import urllib.parse
@@ -59,12 +60,25 @@ def parse(text: str | URL, option: str = OPTION) -> URL:
     except (exc.ArgumentError, ValueError):
         reason = "not a URL of the form dialect+driver://user:password@server/name"
         raise _refused(option, reason) from None
+    url = _as_installed(url, option)
     if url.drivername.startswith("mariadb"):
         # oslo.db translates the errors of "mysql" only, and the servers speak the same protocol.
         url = url.set(drivername=url.drivername.replace("mariadb", "mysql", 1))
     refusal = _refusal(url)
     if refusal is not None:
         raise _refused(option, refusal)
+    return url
+
+
+@functools.cache
+def _as_installed(url: URL, option: str) -> URL:
+    """*url* of an older file with what there is today; each is warned about once."""
+    if url.drivername == "mysql":
+        LOG.warning("%s: mysql:// is deprecated; write mysql+pymysql://", option)
+        url = url.set(drivername="mysql+pymysql")
+    if url.query.get("plugin") == "dbcounter":
+        LOG.warning("%s: plugin=dbcounter counts queries for devstack; it is left out", option)
+        url = url.difference_update_query(["plugin"])
     return url
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from scheduler import errors, numa
+from scheduler.conf import mistakes
 from scheduler.hosts.reservations import NewtonReservations, Reservations
 from scheduler.hosts.table import HostTable
 from scheduler.numa import NumaSemantics
@@ -78,7 +79,7 @@ def read_cases(paths: Sequence[str]) -> Iterator[Case]:
                     if line.strip() and (case := _case(line, f"{path}, line {number}", fleets)):
                         yield case
         except (OSError, EOFError, UnicodeDecodeError) as error:
-            raise errors.BadCase(place=path, reason=str(error)) from error
+            raise errors.BadCase(place=path, reason=mistakes.plain(str(error))) from error
 
 
 def _case(line: str, place: str, fleets: dict[str, Mapping[str, Any]]) -> Case | None:

@@ -90,8 +90,9 @@ def load_filters(conf: Any, option: str = "enabled_filters") -> list[BaseHostFil
     if missing:
         names = ", ".join(missing)
         text = errors.SchedulerHostFilterNotFound(filter_name=names).format_message()
-        where = f"It is named in {named_in}, but is neither among {OPTION} nor in {directory}."
-        raise errors.SchedulerHostFilterNotFound(f"{text} {where}", filter_name=names)
+        where = f"It is named in {named_in}, but is neither among {OPTION} nor in {directory}"
+        near = errors.did_you_mean(missing[0], (*classes, *plugins.entry_point_names(NAMESPACE)))
+        raise errors.SchedulerHostFilterNotFound(f"{text} {where}{near}", filter_name=names)
     filters = {name: plugins.instantiate(classes[name], conf) for name in dict.fromkeys(wanted)}
     return [offered(filters[name]) for name in wanted]
 

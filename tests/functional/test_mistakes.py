@@ -1,0 +1,353 @@
+"""Mistakes of an operator: one line that says where and what, the next step, and the exit status.
+
+Each row is tried on the real programs, with real servers where it is about one.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from scheduler import exit_codes
+from scheduler.db import migration
+from scheduler.db.database import Database
+from tests.servers.mariadb import MariaDB
+from tests.servers.rabbitmq import RabbitMQ
+from tests.world import process
+from tests.world.disks import SmallDisk
+
+DAEMON: Final = "nova-scheduler"
+MANAGE: Final = "nova-scheduler-manage"
+STUB: Final = "nova-conductor-stub"
+COMPUTE: Final = "nova-compute-stub --hosts 1"
+VALIDATE: Final = f"{MANAGE} config validate"
+PLACED: Final = "nova.conf:6: "
+AWAY: Final = "is it running, and is this its address"
+#: Ends of lines that only a programmer understands.
+FOREIGN: Final = ("Traceback", "invalid literal", "[Errno", "codec can't", "attempts left")
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A program, lines that follow the right ones in its file, and what becomes of it.
+
+    *names* are all in one line; the first lines of a file are its address of broker and database.
+    """
+
+    command: str
+    lines: str
+    names: tuple[str, ...]
+    status: int
+
+
+def _rows(program: str, status: int, table: str) -> Iterator[tuple[str, Mistake]]:
+    """Rows of three lines: what it is called, the lines of the file, the names."""
+    rows = table.strip().splitlines()
+    for title, lines, names in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
+        first, _space, rest = lines.strip().partition("] ")
+        text = f"{first}]\n{rest}".replace("; ", "\n") if rest else lines.strip()
+        yield title, Mistake(program, text, tuple(names.strip().split(" | ")), status)
+
+
+STARTS: Final = """
+a number that is none
+    [scheduler] max_attempts = many
+    nova.conf:6: [scheduler] max_attempts: 'many' is not an integer
+a switch that is neither on nor off
+    [DEFAULT] debug = maybe
+    nova.conf:6: [DEFAULT] debug: 'maybe'
+an old name with a wrong value
+    [DEFAULT] scheduler_max_attempts = 0
+    nova.conf:6: [scheduler] max_attempts | >= 1
+a filter that nobody knows
+    [filter_scheduler] enabled_filters = RamFliter
+    nova.conf:6: | RamFliter | [filter_scheduler] enabled_filters | did you mean RamFilter?
+a weigher that nobody knows
+    [filter_scheduler] weight_classes = nova.scheduler.weights.ram.RAMWeiger
+    nova.conf:6: [filter_scheduler] weight_classes | did you mean | RAMWeigher?
+a driver that nobody knows
+    [scheduler] driver = filter_schedular
+    nova.conf:6: [scheduler] driver | is neither one of | filter_scheduler
+a bus that nobody knows
+    [DEFAULT] transport_url = carrier://u:s3cret@h/
+    nova.conf:6: [DEFAULT] transport_url | carrier
+a port that is no number
+    [DEFAULT] transport_url = rabbit://u:s3cret@h:567x/
+    nova.conf:6: [DEFAULT] transport_url | '567x' is not an integer
+a database of a kind that is not known
+    [database] connection = oracle://u:s3cret@h/nova
+    nova.conf:6: [database] connection | 'oracle' is not one of | mysql
+a driver of a database that is not installed
+    [database] connection = mysql+nothing://u:s3cret@h/nova
+    nova.conf:6: [database] connection | mysql+nothing
+a database that is away
+    [database] connection = mysql+pymysql://u:s3cret@127.0.0.1:1/nova; max_retries = 0
+    nova.conf:6: [database] connection: mysql+pymysql://u:***@127.0.0.1:1 | is it running
+a log in a folder that is not there
+    [DEFAULT] log_file = /no/such/nova.log
+    nova.conf:6: [DEFAULT] log_file: /no/such/nova.log: No such file or directory
+a file of logging that is not there
+    [DEFAULT] log_config_append = /no/such.conf
+    nova.conf:6: [DEFAULT] log_config_append: /no/such.conf: No such file or directory
+an address of another machine
+    [metrics_endpoint] enabled = true; host = 192.0.2.1
+    nova.conf:7: [metrics_endpoint] host | 192.0.2.1
+an alias of devices without quotes
+    [pci] alias = {name: x}
+    nova.conf:6: [pci] alias
+a release that nobody knows
+    [upgrade_levels] baseapi = newest
+    nova.conf:6: [upgrade_levels] baseapi | newest
+"""
+VALIDATED: Final = """
+a name that is mistyped
+    [scheduler] max_attemps = 3
+    nova.conf:6: [scheduler] max_attemps: no such option; did you mean max_attempts?
+a group that is mistyped
+    [filter_schedular] host_subset_size = 3
+    nova.conf:6: [filter_schedular] host_subset_size | did you mean [filter_scheduler]
+an option in the wrong group
+    [scheduler] host_subset_size = 3
+    nova.conf:6: [scheduler] host_subset_size | did you mean [filter_scheduler] host_subset_size?
+"""
+ASKED: Final = """
+no filters at all
+    [filter_scheduler] enabled_filters =
+    question: nova.conf:6: [filter_scheduler] enabled_filters: no filter is enabled
+far too many workers
+    [scheduler] workers = 100000
+    question: nova.conf:6: [scheduler] workers: 100000 processes
+a scheduler of long ago
+    [DEFAULT] compute_scheduler_driver = nova.scheduler.simple
+    question: nova.conf:6: [DEFAULT] compute_scheduler_driver: it is gone | [scheduler] driver
+costs of long ago
+    [DEFAULT] least_cost_functions = nova.scheduler.least_cost.noop
+    question: nova.conf:6: [DEFAULT] least_cost_functions: it is gone | weighers
+"""
+ON_THE_COMMAND_LINE: Final = {
+    "no command": (MANAGE, ("no command is given", "--help"), exit_codes.USAGE),
+    "a mistyped group": (f"{MANAGE} hots list", ("'hots'", "host?"), exit_codes.USAGE),
+    "a mistyped command": (f"{MANAGE} host lst", ("host list?",), exit_codes.USAGE),
+    "a group alone": (f"{MANAGE} claims", ("claims audit",), exit_codes.USAGE),
+    "a wrong option": (f"{MANAGE} host list --zones x", ("--zones", "--help"), exit_codes.USAGE),
+    "a wrong option of a daemon": (f"{DAEMON} --hots", ("--hots", "--help"), exit_codes.USAGE),
+    "a wrong option of the stub": (f"{STUB} list --hots", ("--hots",), exit_codes.USAGE),
+    "a thing that is not there": (f"{MANAGE} aggregate show x", ("Aggregate x",), 1),
+    "claims of nobody": (f"{MANAGE} claims release", ("CONSUMER: give uuids",), 1),
+    "cases that are not there": (f"{MANAGE} evaluate /no/such", ("/no/such: No such file",), 1),
+    "hosts of a file that is not there": (
+        f"{MANAGE} what-if --flavor-ram 1 --add-hosts 2",
+        ("--add-hosts 2: 2: No such file or directory", "like:HOST:COUNT"),
+        exit_codes.FAILURE,
+    ),
+    "an option that is not there": (
+        f"{MANAGE} config show ram_alocation_ratio",
+        ("did you mean ram_allocation_ratio?",),
+        exit_codes.FAILURE,
+    ),
+    "a bus that is away": (f"{MANAGE} state show", ("nova.conf:2", "127.0.0.1:1: ", AWAY), 1),
+    "a bus that is away, explained": (f"{MANAGE} explain x", ("127.0.0.1:1: ", AWAY), 1),
+    "a bus that is away, validated": (
+        f"{VALIDATE} --broker",
+        ("nova.conf:2: [DEFAULT] transport_url: 127.0.0.1:1: Connection refused", AWAY),
+        exit_codes.CONFIG_BROKER,
+    ),
+    "a bus that is away, checked": (
+        f"{MANAGE} broker check",
+        ("127.0.0.1:1", "unreachable", AWAY),
+        exit_codes.BROKER_UNREACHABLE,
+    ),
+}
+
+MISTAKES: Final = {
+    **dict(_rows(DAEMON, exit_codes.CONFIGURATION, STARTS)),
+    **dict(_rows(VALIDATE, exit_codes.CONFIG_OPTION, VALIDATED)),
+    **dict(_rows(VALIDATE, exit_codes.OK, ASKED)),
+    **{
+        title: Mistake(command, "", names, status)
+        for title, (command, names, status) in ON_THE_COMMAND_LINE.items()
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of a database with its tables, which nothing here changes."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('tables')}/nova.sqlite"
+    made = Database(url)
+    migration.sync(made)
+    made.dispose()
+    return url
+
+
+def say(
+    folder: Path, command: str, lines: str, database: str, bus: str = "127.0.0.1:1/"
+) -> tuple[int, list[str]]:
+    """Run *command* with a file of four right lines and *lines*; the status and what is said."""
+    address = bus if "://" in bus else f"rabbit://u:s3cret@{bus}"
+    right = f"[DEFAULT]\ntransport_url = {address}\n[database]\nconnection = {database}\n"
+    (folder / "nova.conf").write_text(right + lines + "\n")
+    name, *words = command.split()
+    done = process.run(name, "--config-file", "nova.conf", *words, folder=folder)
+    said = done.stdout + done.stderr
+    assert [each for each in (*FOREIGN, "s3cret") if each in said] == [], said
+    errors = [line for line in done.stderr.splitlines() if f"{name}" in line and "error: " in line]
+    assert len(errors) <= 1, said
+    return done.returncode, said.splitlines()
+
+
+def assert_named(said: list[str], names: tuple[str, ...]) -> None:
+    assert [line for line in said if all(name in line for name in names)], "\n".join(said)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_one_line_with_the_next_step(
+    tmp_path: Path, tables: str, mistake: Mistake
+) -> None:
+    status, said = say(tmp_path, mistake.command, mistake.lines, tables)
+    assert status == mistake.status, "\n".join(said)
+    assert_named(said, mistake.names)
+
+
+FILES: Final[Mapping[str, tuple[bytes | None, tuple[str, ...]]]] = {
+    "no file": (None, ("nova.conf: no such file",)),
+    "not UTF-8": (b"[DEFAULT]\nhost = a\n# caf\xe9\n", ("nova.conf:3: byte 0xe9", "UTF-8")),
+    "a line without a value": (b"[DEFAULT]\nhost\n", ("nova.conf:2: ", "correct that line")),
+    "a group without an end": (b"[DEFAULT\n", ("nova.conf:1: ", "must end with ]")),
+}
+
+
+@pytest.mark.parametrize("command", [DAEMON, COMPUTE, f"{MANAGE} host list", f"{STUB} list"])
+@pytest.mark.parametrize(("content", "names"), FILES.values(), ids=FILES.keys())
+def test_a_file_that_cannot_be_read_is_one_line(
+    tmp_path: Path, command: str, content: bytes | None, names: tuple[str, ...]
+) -> None:
+    if content is not None:
+        (tmp_path / "nova.conf").write_bytes(content)
+    name, *words = command.split()
+    done = process.run(name, "--config-file", "nova.conf", *words, folder=tmp_path)
+    assert done.returncode == exit_codes.CONFIGURATION, done.stderr
+    [line] = done.stderr.splitlines()
+    assert [each for each in (f"{name}: error: ", *names) if each not in line] == []
+    assert [each for each in FOREIGN if each in line] == []
+
+
+@pytest.mark.parametrize(
+    ("address", "names", "status"),
+    [
+        ("u:s3cret@{place}%2F", ("login refused", "see user"), exit_codes.BROKER_LOGIN),
+        ("guest:guest@{place}nowhere", ("does it exist",), exit_codes.BROKER_VHOST),
+        ("guest:guest@[::1]:1/", ("[::1]:1", AWAY), exit_codes.BROKER_UNREACHABLE),
+        ("guest:guest@{place}%2F?ssl=true", ("TLS failed",), exit_codes.BROKER_TLS),
+    ],
+    ids=["wrong password", "no virtual host", "nothing on IPv6", "TLS on the port without"],
+)
+def test_a_broker_that_cannot_be_used(
+    tmp_path: Path,
+    tables: str,
+    rabbitmq: RabbitMQ,
+    address: str,
+    names: tuple[str, ...],
+    status: int,
+) -> None:
+    place = rabbitmq.url().rpartition("@")[2].partition("/")[0] + "/"
+    url = f"rabbit://{address.format(place=place)}"
+    checked, said = say(tmp_path, f"{MANAGE} broker check", "", tables, url)
+    assert checked == status, "\n".join(said)
+    assert_named(said, names)
+
+
+@pytest.mark.parametrize(
+    ("user", "name", "names"),
+    [
+        ("nova:s3cret-", "nova", ("nova.conf:4: [database] connection: ", "see user and password")),
+        ("{right}", "nowhere", ("nova.conf:4: [database] connection: ", "nowhere")),
+    ],
+    ids=["wrong password", "no such database"],
+)
+def test_a_database_that_cannot_be_used(
+    tmp_path: Path, mariadb: MariaDB, user: str, name: str, names: tuple[str, ...]
+) -> None:
+    right, place = mariadb.url(name).removeprefix("mysql+pymysql://").split("@")
+    url = f"mysql://{user.format(right=right)}@{place}"
+    for command, expected in ((VALIDATE, exit_codes.CONFIG_DATABASE), (f"{MANAGE} host list", 1)):
+        status, said = say(tmp_path, command, "max_retries = -1", url)
+        assert status == expected, "\n".join(said)
+        assert_named(said, names)
+
+
+def test_tables_that_are_behind_or_missing(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/nova.sqlite"
+    status, said = say(tmp_path, f"{MANAGE} host list", "", url)
+    assert (status, "nova-scheduler-manage db sync" in said[0]) == (exit_codes.FAILURE, True)
+    database = Database(url)
+    migration.sync(database)
+    with database.write() as connection:
+        connection.exec_driver_sql("UPDATE nova_scheduler_version SET version_num = '0001'")
+    database.dispose()
+    for command in (DAEMON, f"{MANAGE} host list"):
+        status, said = say(tmp_path, command, "", url)
+        assert status == exit_codes.FAILURE
+        assert_named(said, ("at revision 0001", "upgrade them with: nova-scheduler-manage db sync"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a disk needs root")
+def test_a_disk_that_is_full(tmp_path: Path) -> None:
+    with SmallDisk(tmp_path / "disk", 64) as disk:
+        disk.fill()
+        url = f"sqlite:///{disk.folder}/nova.sqlite"
+        status, said = say(tmp_path, f"{MANAGE} db sync", "", url)
+    assert status == exit_codes.FAILURE
+    assert_named(said, ("nova.conf:4: [database] connection: ",))
+
+
+def test_a_state_path_that_cannot_be_written(tmp_path: Path) -> None:
+    text = "[DEFAULT]\ntransport_url = rabbit://u:s3cret@127.0.0.1:1/\nstate_path = /proc/nope\n"
+    (tmp_path / "nova.conf").write_text(text)
+    commands = {DAEMON: 1, VALIDATE: exit_codes.CONFIG_SURROUNDINGS, f"{MANAGE} db sync": 1}
+    for command, expected in commands.items():
+        name, *words = command.split()
+        done = process.run(name, "--config-file", "nova.conf", *words, folder=tmp_path)
+        said = done.stdout + done.stderr
+        assert (done.returncode, "Traceback" in said) == (expected, False), said
+        assert_named(said.splitlines(), ("nova.conf:3: [DEFAULT] state_path: ", "/proc/nope"))
+
+
+def test_a_port_that_is_taken(tmp_path: Path, tables: str) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        lines = f"[metrics_endpoint]\nenabled = true\nhost = 127.0.0.1\nport = {port}"
+        status, said = say(tmp_path, DAEMON, lines, tables)
+    assert status == exit_codes.CONFIGURATION
+    assert_named(said, ("nova.conf:7: [metrics_endpoint] host", str(port), "already in use"))
+
+
+def test_a_case_that_cannot_be_decided_says_why(tmp_path: Path, tables: str) -> None:
+    case = {"name": "a/b", "semantics": "all", "now": "2026-01-01T00:00:00", "request": {}}
+    fleet = {"compute_nodes": [], "services": [], "instances": [], "aggregates": []}
+    config = {"filter_scheduler": {"enabled_filters": ["RamFliter"]}}
+    (tmp_path / "cases").write_text(json.dumps({**case, "fleet": fleet, "config": config}) + "\n")
+    status, said = say(tmp_path, f"{MANAGE} evaluate cases", "", tables)
+    assert status == exit_codes.FAILURE
+    assert_named(said, (f"{MANAGE}: error: a/b: ", "RamFliter"))
+    assert_named(said, ('"message": ', '"stage": "startup"', "RamFliter"))
+
+
+def test_the_version_and_help_load_no_large_library(tmp_path: Path) -> None:
+    large = ("sqlalchemy", "numpy", "eventlet", "oslo_messaging")
+    forbidden = {"--version": large, "--help": large, "claims --help": ()}
+    program = "import sys; sys.argv[1:] = {words}; from scheduler.cmd.manage import main\n"
+    tail = "try:\n    main()\nexcept SystemExit:\n    pass\nprint([*sys.modules])"
+    for words, names in forbidden.items():
+        path = tmp_path / "program.py"
+        path.write_text(program.format(words=words.split()) + tail)
+        done = os.popen(f"{process.program('python')} {path}").read()
+        loaded = done.splitlines()[-1]
+        assert [name for name in names if f"'{name}'" in loaded] == [], words
