@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from cliff import columns
@@ -16,7 +16,7 @@ from conductor_stub.rpcapi import ComputeTaskAPI
 from conductor_stub.servers import Server, delete_server, read, watch
 from conductor_stub.stores import Stores
 from scheduler import errors, exit_codes, objects
-from scheduler.cli import bus, command
+from scheduler.cli import bus, command, fleet
 from scheduler.cli.command import Argument, Shown, Table, argument
 from scheduler.db import flavors, instances
 from scheduler.db.databases import Databases
@@ -116,11 +116,12 @@ class List(command.List):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Read them."""
+        zones = fleet.zones_by_host(self)
         with self.database.read() as conn:
             found = read(conn)
         if parsed_args.long:
-            return LONG_COLUMNS, [(*_brief(each), *_more(each)) for each in found]
-        return COLUMNS, [_brief(each) for each in found]
+            return LONG_COLUMNS, [(*_brief(each, zones), *_more(each)) for each in found]
+        return COLUMNS, [_brief(each, zones) for each in found]
 
 
 class Show(command.Show):
@@ -135,9 +136,11 @@ class Show(command.Show):
         return self.dict2columns(_details(server))
 
 
-def _brief(server: Server) -> Sequence[Any]:
+def _brief(server: Server, zones: Mapping[str, Sequence[str]]) -> Sequence[Any]:
     instance = server.instance
     flavor, zone = _flavor_name(instance.flavor), instance.availability_zone
+    if instance.host is not None:  # where it is now, which a move may have changed
+        zone = zones[instance.host][0]
     return server.uuid, server.name, server.state, instance.host, flavor, zone
 
 

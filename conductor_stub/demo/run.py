@@ -3,6 +3,7 @@
 import contextlib
 import pathlib
 import random
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,12 @@ LOG = logging.getLogger(__name__)
 
 PROGRAM = "nova-scheduler-demo"
 INTRODUCTION = "A scheduler, a conductor and hosts run here, on the in-process bus and SQLite."
+NEXT = """
+Try next:
+  {bin}/nova-scheduler-manage --help
+  {bin}/nova-scheduler-manage config show ram_allocation_ratio
+  make demo-nova
+"""
 CONFIGURATION = """\
 [DEFAULT]
 transport_url = fake://
@@ -192,7 +199,9 @@ def main(argv: Sequence[str]) -> int:
                 console.print(scenario.servers(outcome))
                 if REFUSED in outcome.decisions:
                     console.print(scenario.refusal(REFUSED, outcome.decisions[REFUSED]))
-                return 0 if scenario.verdict(outcome, console) else 1
+                is_right = scenario.verdict(outcome, console)
+                console.print(NEXT.format(bin=pathlib.Path(sys.executable).parent), soft_wrap=True)
+                return 0 if is_right else 1
             except Exception:
                 LOG.exception("The demo broke off")
                 console.print_exception()  # the log goes with the folder

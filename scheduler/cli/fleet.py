@@ -55,6 +55,11 @@ def _zones(found: Iterable[objects.Aggregate], conf: cfg.ConfigOpts) -> Mapping[
     return collections.defaultdict(lambda: [conf.default_availability_zone], zones)
 
 
+def zones_by_host(command: Base) -> Mapping[str, list[str]]:
+    """The zones of any host."""
+    return _zones(_aggregates(command), command.conf)
+
+
 def status(service: objects.Service | None) -> str:
     """``enabled`` or ``disabled``; a host without a service counts as disabled."""
     return "disabled" if service is None or service.disabled else "enabled"
@@ -238,7 +243,7 @@ def _moment(moment: datetime.datetime | None) -> str | None:
 )
 def service_list(command: Base, args: Any) -> list[Sequence[Any]]:
     """List the services."""
-    zones = _zones(_aggregates(command), command.conf)
+    zones = zones_by_host(command)
     found = command.read_cells(lambda conn: services.list_all(conn, args.service))
     return [
         (

@@ -43,6 +43,11 @@ def test_a_server_is_migrated_and_resized_and_stays_where_no_other_host_has_room
     found = shown()
     assert (found["memory_mb"], found["host"]) == (2048, resized["host"])
 
+    cloud.command("nova-scheduler-manage", "aggregate", "create", "far", "--zone", "elsewhere")
+    cloud.command("nova-scheduler-manage", "aggregate", "add-host", "far", resized["host"])
+    (listed,) = cloud.rows("nova-conductor-stub", "list")
+    assert (listed["host"], listed["zone"]) == (resized["host"], "elsewhere")
+
     cloud.command("nova-scheduler-manage", "flavor", "create", "huge", "--ram", "99999999")
     with pytest.raises(CommandFailed, match="No valid host found for resize"):
         move(cloud, "resize", "traveller", "--flavor", "huge")
