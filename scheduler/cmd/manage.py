@@ -10,7 +10,10 @@ from scheduler import concurrency
 
 #: First words of commands that load the message bus or the engine.
 ON_A_BACK_END: Final = frozenset(
-    ("config", "broker", "upgrade", "explain", "state", "what-if", "shadow", "evaluate", "complete")
+    (
+        *("config", "broker", "upgrade", "explain", "state"),
+        *("what-if", "shadow", "evaluate", "replay", "complete"),
+    )
 )
 
 

@@ -35,6 +35,7 @@ def test_the_demo_on_threads(tmp_path):
     )
     assert status == 0, printed
     assert printed.count("✔") == 7
+    assert printed.rpartition("Try next:")[2].count("\n  ") == 3
     assert "✘" not in printed
     assert re.search(r"RamFilter +4 +4 +0 +ram\.physical: 4", printed)
     assert "Traceback" not in printed
