@@ -175,7 +175,7 @@ class Base(command.Command):
     def _line(self, error: Exception) -> str:
         """The text of *error* for a person: a mistake on the command line is no request."""
         paths = startup.used_files(self.conf) if "config_file" in self.conf else ()
-        return mistakes.line(error, paths).removeprefix("Invalid request: ")
+        return mistakes.line(error, paths)
 
     def tell(self, text: str) -> None:
         """One line for the person at the terminal, apart from the result."""

@@ -47,9 +47,10 @@ def plain(text: str) -> str:
 def line(error: Exception | str, paths: Iterable[str]) -> str:
     """The line on *error* of a configuration in the files *paths*."""
     if not isinstance(error, errors.ConfigurationError):
-        named = OPTION.search(str(error))
+        text = str(error).removeprefix("Invalid request: ")  # an operator's mistake is none
+        named = OPTION.search(text)
         where = "" if named is None else place_of(named["group"], named["name"], paths)
-        return plain(f"{where and f'{where}: '}{error}")
+        return plain(f"{where and f'{where}: '}{text}")
     option, reason = str(error.kwargs["option"]), str(error.kwargs["reason"])
     found = OPTION.match(option)
     if found is None:
