@@ -43,8 +43,10 @@ def test_a_server_is_migrated_and_resized_and_stays_where_no_other_host_has_room
     found = shown()
     assert (found["memory_mb"], found["host"]) == (2048, resized["host"])
 
-    cloud.command("nova-scheduler-manage", "aggregate", "create", "far", "--zone", "elsewhere")
-    cloud.command("nova-scheduler-manage", "aggregate", "add-host", "far", resized["host"])
+    zone_of = {row["host"]: row["zone"] for row in cloud.manage("host", "list")}
+    cloud.manage("aggregate", "remove-host", zone_of[resized["host"]], resized["host"])
+    cloud.manage("aggregate", "create", "far", "--zone", "elsewhere")
+    cloud.manage("aggregate", "add-host", "far", resized["host"])
     (listed,) = cloud.rows("nova-conductor-stub", "list")
     assert (listed["host"], listed["zone"]) == (resized["host"], "elsewhere")
 
