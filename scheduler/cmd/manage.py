@@ -12,7 +12,7 @@ from scheduler import concurrency
 ON_A_BACK_END: Final = frozenset(
     (
         *("config", "broker", "upgrade", "explain", "state"),
-        *("what-if", "shadow", "evaluate", "replay", "complete"),
+        *("what-if", "shadow", "evaluate", "replay", "plan", "complete"),
     )
 )
 
