@@ -141,6 +141,6 @@ def test_the_commands_boot_servers(machine: Machine) -> None:
     )
     done = machine.run([*boot_command(), "-f", "json"])
     assert done.returncode == 0, done.stdout + done.stderr
-    assert [each["State"].upper() for each in json.loads(done.stdout)] == ["ACTIVE"] * 3
+    assert [each["state"].upper() for each in json.loads(done.stdout)] == ["ACTIVE"] * 3
     warned = [line for line in machine.log("scheduler").splitlines() if " WARNING " in line]
     assert warned == [], "of a normal first start"
