@@ -4,7 +4,7 @@ import argparse
 import random
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -153,13 +153,8 @@ class Replay(command.Told):
             whole, workload, next(iter(runs.values())).counts.refused, parsed_args.seed
         )
         document |= _sizes(subject, parsed_args, console)
-        decisions = sum(run.decisions for run in runs.values())
         lasts = workload.arrivals[-1].at - workload.begin
-        console.print(
-            f"{decisions:,} decisions in {seconds:.1f} s: {decisions / seconds:,.0f} a second, "
-            f"{lasts * len(runs) / seconds:,.0f} × real time",
-            highlight=False,
-        )
+        console.print(_speed(runs.values(), lasts, seconds), highlight=False)
         if parsed_args.output is not None:
             try:
                 parsed_args.output.write_text(report.to_html(document), encoding="utf-8")
@@ -213,6 +208,15 @@ class Replay(command.Told):
         for key, title, unit in report.SIZES:
             if (found := document.get(key)) is not None:
                 console.print(f"{title}: {found['median']:g} {unit}", highlight=False)
+
+
+def _speed(runs: Collection[Run], lasts: float, seconds: float) -> str:
+    """Sentence on how quickly *runs* of a workload that *lasts* so long were decided."""
+    decisions = sum(run.decisions for run in runs)
+    return (
+        f"{decisions:,} decisions in {seconds:.1f} s: {decisions / seconds:,.0f} a second, "
+        f"{lasts * len(runs) / seconds:,.0f} × real time"
+    )
 
 
 def read(parsed: argparse.Namespace) -> Workload:

@@ -110,7 +110,7 @@ class RowReader:
     def _parsed(self, text: str | None) -> Any:
         values = (text or "").split(_SEPARATOR)
         pairs = zip(self._parsers, values, strict=True)
-        return self._row._make(None if each == _NULL else parse(each) for parse, each in pairs)
+        return self._row(*(None if each == _NULL else parse(each) for parse, each in pairs))
 
 
 def image_properties(

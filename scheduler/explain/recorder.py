@@ -238,8 +238,14 @@ def _asked_for(request: Any) -> str:
         return ""
     flavor = getattr(getattr(request, "flavor", None), "name", None) or "unnamed"
     zone = getattr(request, "availability_zone", None)
-    where = "any zone" if zone is None else f"zone {errors.quoted(zone)}"
-    return f"flavor {errors.quoted(flavor)}, {where}, "
+    where = "any zone" if zone is None else f"zone {_quoted(zone)}"
+    return f"flavor {_quoted(flavor)}, {where}, "
+
+
+def _quoted(text: str) -> str:
+    """See ``errors.quoted``: almost every name is short and printable as it is."""
+    is_plain = len(text) <= errors.MOST_QUOTED and text.isprintable()
+    return text if is_plain else str(errors.quoted(text))
 
 
 def _shortened(words: Sequence[str]) -> str:
