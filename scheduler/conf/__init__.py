@@ -29,6 +29,7 @@ SECTIONS: list[tuple[str | cfg.OptGroup, list[cfg.Opt]]] = [
     (scheduler.GROUP, scheduler.OPTIONS),
     (claims.CLAIMS, claims.CLAIMS_OPTIONS),
     (observation.EXPLAIN, observation.EXPLAIN_OPTIONS),
+    (observation.RECORDING, observation.RECORDING_OPTIONS),
     (claims.PLACEMENT, claims.PLACEMENT_OPTIONS),
     (claims.NEUTRON, claims.NEUTRON_OPTIONS),
     (filter_scheduler.GROUP, filter_scheduler.OPTIONS),

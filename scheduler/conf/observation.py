@@ -30,6 +30,33 @@ EXPLAIN_OPTIONS: list[cfg.Opt] = [
     ),
 ]
 
+RECORDING = cfg.OptGroup(
+    "recording", title="Recording", help="Recordings of all decisions, for `replay --faithful`."
+)
+
+RECORDING_OPTIONS: list[cfg.Opt] = [
+    cfg.BoolOpt(
+        "enabled",
+        default=False,
+        help="Whether each worker writes its decisions to files, with all that they depend on: "
+        "requests, answers, changes of hosts. No request waits for that.",
+    ),
+    cfg.StrOpt(
+        "directory",
+        default="/var/lib/nova-scheduler/recording",
+        help="Directory of the files, which must be there and writable.",
+    ),
+    cfg.IntOpt(
+        "keep_hours", default=48, min=1, help="How many hours files are kept after their end."
+    ),
+    cfg.IntOpt(
+        "max_megabytes",
+        default=1024,
+        min=8,
+        help="Most megabytes that all files of the directory may have; the oldest go first.",
+    ),
+]
+
 METRICS_ENDPOINT = cfg.OptGroup(
     "metrics_endpoint",
     title="Metrics endpoint",

@@ -38,6 +38,7 @@ from scheduler.introspection.endpoint import serve_introspection
 from scheduler.manager import SchedulerManager
 from scheduler.notifications.notifier import Notifications, Notifier
 from scheduler.pci.aliases import parse_aliases
+from scheduler.recording.journal import Journal
 from scheduler.rpc.client import ComputeClient
 from scheduler.rpc.context import get_admin_context
 from scheduler.rpc.dispatcher import BaseAPI, HavanaEndpoint, IcehouseEndpoint, SchedulerEndpoint
@@ -184,6 +185,8 @@ class Service(Worker):
         if store is not None:
             ending.callback(store.close)
             manager.recorder.listeners.append(store.put)
+        if (journal := Journal.from_conf(self._conf, manager.driver)) is not None:
+            ending.callback(journal.close)
 
     def _health(self) -> WorkerHealth:
         return WorkerHealth(

@@ -6,6 +6,7 @@ only place where a request is decided again.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import json
@@ -13,6 +14,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -157,6 +159,8 @@ class FilterScheduler(Scheduler):
         super().__init__(conf, host_manager)
         self.settings = Settings.from_conf(conf, host_manager)
         self.pause: Callable[[float], None] = time.sleep
+        #: Entered around each decision with all that it depends on, under the decision lock.
+        self.watch: Callable[[Any], AbstractContextManager[Any]] = contextlib.nullcontext
 
     def select_destinations(
         self,
@@ -304,21 +308,24 @@ class FilterScheduler(Scheduler):
             record.state_age_seconds = None if read_at is None else max(0.0, now - read_at)
             record.cells_left_out = manager.cells_left_out
             spec = settings.own_spec(request.spec)
-            placement = decide(
-                settings.policy,
-                manager.reservations,
-                spec,
-                request.instance_uuids,
-                request.count,
-                settings.max_attempts - 1 if request.with_alternates else 0,
-                now=now,
-                record=record,
-                rows=None if offered is None else _rows(table, offered),
-                room={} if offered is None else _room(table, offered.nodes),
-                on_refusal=functools.partial(note_refusal, record, settings.policy, spec),
-            )
-            selections = selections_of(placement, settings.zone_if_none)
-            record.note_chosen(selections)
+            rows = None if offered is None else _rows(table, offered)
+            room = {} if offered is None else _room(table, offered.nodes)
+            with self.watch((request, record, settings, now, rows, room)):
+                placement = decide(
+                    settings.policy,
+                    manager.reservations,
+                    spec,
+                    request.instance_uuids,
+                    request.count,
+                    settings.max_attempts - 1 if request.with_alternates else 0,
+                    now=now,
+                    record=record,
+                    rows=rows,
+                    room=room,
+                    on_refusal=functools.partial(note_refusal, record, settings.policy, spec),
+                )
+                selections = selections_of(placement, settings.zone_if_none)
+                record.note_chosen(selections)
             return Decided(selections, placement.reservations)
 
     # --- answers -------------------------------------------------------------------------

@@ -302,6 +302,10 @@ class DocumentPool:
         found = (self._numbers.get(_key(each)) for each in contents)
         return [number for number in found if number is not None]
 
+    def key(self, number: int) -> Hashable:
+        """The content, or the digest of a long text: the same for equal contents only."""
+        return self._entries[number].key
+
     def content(self, number: int) -> Any:
         """The content as it was stored."""
         kept = self._entries[number].kept

@@ -22,7 +22,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"idempotency"}),
     frozenset({"claims"}),
     frozenset({"drivers", "rpc"}),
-    frozenset({"replay"}),
+    frozenset({"recording", "replay"}),
     frozenset({"broker", "notifications", "planning"}),
     frozenset({"builds"}),
     frozenset({"manager", "nova_compat", "shadow"}),

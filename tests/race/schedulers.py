@@ -33,7 +33,10 @@ class Schedulers:
         self.deployment = Deployment(
             folder, transport_url, database_url, plan.driver, plan.backend, _settings(plan)
         )
-        self.deployment.configure(settings or {})
+        self.recording = folder / "recording"
+        self.recording.mkdir()
+        recording = {"enabled": True, "directory": self.recording}
+        self.deployment.configure({"recording": recording, **(settings or {})})
         self.counts: Counter[str] = Counter()
         self._daemons: list[Daemon] = [
             self.deployment.start_scheduler() for _number in range(plan.daemons)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from scheduler.recording import faithful
+from scheduler.recording.segments import Segment
 from tests.race import allocations, run
 from tests.race.plan import Plan
 
@@ -18,6 +20,14 @@ def test_nothing_is_promised_twice_and_nothing_is_lost(transport_url, mariadb_ur
     assert outcome.counts["kills"], text
     # How full it gets depends on what killed schedulers have claimed, and for how long.
     assert any(each.failure == "NoValidHost" for each in outcome.requests), text
+    recorded = faithful.Faithful()
+    for path in (tmp_path / "recording").iterdir():
+        for _line in recorded.play(Segment(path, lenient=True)):  # of those that were killed
+            pass
+    tally = recorded.tally
+    assert tally.different == []
+    assert tally.decisions > len(outcome.requests) / 2
+    assert tally.same == tally.decisions - tally.not_comparable > 0
 
 
 def test_without_claims_hosts_are_promised_twice(transport_url, mariadb_url, tmp_path):

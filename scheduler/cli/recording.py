@@ -1,0 +1,67 @@
+"""``recording``: files of recorded decisions, looked at and decided again."""
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from scheduler import exit_codes
+from scheduler.cli import command
+from scheduler.cli.command import action, argument
+from scheduler.recording.faithful import Faithful
+from scheduler.recording.segments import Segment
+
+_FILES = (
+    argument("files", metavar="FILE", nargs="+", type=Path, help="segments of a recording"),
+    argument("--lenient", action="store_true", help="take what can be read of truncated files"),
+)
+
+
+@action(
+    command.List, *_FILES, columns=("File", "Begin", "End", "Decisions", "Refused", "Hosts", "Gaps")
+)
+def show(_command: Any, args: Any) -> list[Sequence[Any]]:
+    """List files of a recording: when they were written, and what is in them."""
+    found: list[Sequence[Any]] = []
+    for path in args.files:
+        times, refused, hosts, gaps = list[float](), 0, 0, 0
+        for _number, line in Segment(path, lenient=args.lenient):
+            times.append(line["now"])
+            refused += line["answer"] == []
+            hosts = len(line["keys"]) if line["full"] else hosts
+            gaps += bool(line.get("gap"))
+        ends = [_time(each) for each in (times[0], times[-1])] if times else [None, None]
+        found.append((str(path), *ends, len(times), refused, hosts, gaps))
+    return found
+
+
+def _time(seconds: float) -> str:
+    when = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return when.isoformat(timespec="seconds")
+
+
+class Check(command.Base):
+    """Decide recorded requests again on the recorded state, and compare with their answers.
+
+    The status is 1 if one of them is answered otherwise.
+    """
+
+    needs_tables = False
+    arguments = _FILES
+
+    def take_action(self, parsed_args: Any) -> int:
+        faithful, notes = Faithful(), list[str]()
+        for path in parsed_args.files:
+            segment = Segment(path, lenient=parsed_args.lenient)
+            for _line in faithful.play(segment):
+                pass
+            notes += segment.notes
+        tally = faithful.tally
+        lines = [*notes, *tally.gaps, *tally.different]
+        lines.append(
+            f"{tally.same:,} of {tally.decisions:,} decisions got their recorded answer, "
+            f"{len(tally.different):,} another one, {tally.not_comparable:,} had none; "
+            f"{tally.missing:,} are missing in {len(tally.gaps):,} gaps"
+        )
+        self.app.stdout.write("".join(f"{line}\n" for line in lines))
+        return exit_codes.FAILURE if tally.different else exit_codes.OK

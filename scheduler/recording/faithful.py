@@ -1,0 +1,188 @@
+"""Recorded decisions taken again on the recorded state: each must get its recorded answer."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from oslo_config import cfg
+
+from scheduler import conf as options
+from scheduler import errors, objects
+from scheduler.drivers.filter_scheduler import Settings
+from scheduler.drivers.loading import load_host_manager
+from scheduler.drivers.selections import selections_of
+from scheduler.engine.decision import decide
+from scheduler.engine.evaluation import restore_bounds
+from scheduler.engine.record import DecisionRecord
+from scheduler.hosts.instances import TrackedInstance
+from scheduler.hosts.reservations import Reservations
+from scheduler.hosts.table import HostTable
+from scheduler.recording.journal import DOCUMENTS, NUMBERS
+from scheduler.recording.segments import Line, Segment
+
+
+@dataclass
+class Tally:
+    """Decisions by how they were answered again, and the requests that were answered otherwise."""
+
+    decisions: int = 0
+    same: int = 0
+    not_comparable: int = 0
+    gaps: list[str] = field(default_factory=list)
+    #: Decisions that were left out in the gaps.
+    missing: int = 0
+    different: list[str] = field(default_factory=list)
+
+
+class RecordedTable:
+    """A host table that is brought to the state of one line after the other."""
+
+    def __init__(self) -> None:
+        self.table = HostTable()
+        self._contents: dict[int, Any] = {}
+
+    def apply(self, line: Line) -> None:
+        """Change the table as *line* tells."""
+        if line["full"]:
+            self.table, self._contents = HostTable(), {}
+        table = self.table
+        self._contents.update((number, content) for number, content in line["contents"])
+        for key in line["gone"]:
+            table.remove((key[0], key[1]))
+        self._put_rows(line)
+        for host, record in line["services"]:
+            table.set_service(host, record, table.last_seen.get(host, 0.0))
+        for host, at in line["heard"]:
+            if host in table.services:
+                table.set_service(host, dict(table.services[host]), at)
+        self._put_instances(line["instances"])
+        if "cells" in line:
+            table.cells = line["cells"]
+
+    def _put_rows(self, line: Line) -> None:
+        table, contents = self.table, self._contents
+        for place, (host, node) in enumerate(line["keys"]):
+            values = {n: column[place] for n, column in zip(NUMBERS, line["numbers"], strict=True)}
+            for name, column in zip(DOCUMENTS, line["documents"], strict=True):
+                content = contents[column[place]]
+                values[name] = _hashable(content) if name == "aggregates" else content
+            for name in ("has_service", "service_disabled", "service_forced_down"):
+                values.pop(name)
+            table.put((host, node), values)
+
+    def _put_instances(self, several: Sequence[Any]) -> None:
+        table = self.table
+        for host, new, gone in several:
+            for uuid in gone:
+                if table.host_of_instance.get(uuid) == host:
+                    table.drop_instance(uuid)
+            for values in new:
+                texts = frozenset((name, text) for name, text in values[-1])
+                found = TrackedInstance(*values)._replace(image_properties=texts)
+                table.put_instance(host, found.uuid, found)
+
+
+def _hashable(content: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(
+        (*values, tuple((name, text) for name, text in pairs)) for *values, pairs in content
+    )
+
+
+class Faithful:
+    """Decides the lines of segments again, with the engine as it is now."""
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self._state = RecordedTable()
+        self._settings: Settings | None = None
+
+    def play(self, segment: Segment) -> Iterator[Line]:
+        """Decide each line of *segment*, and yield it when that is done."""
+        for number, line in segment:
+            if line.get("gap"):
+                self.tally.missing += line["gap"]
+                self.tally.gaps.append(
+                    f"{segment.path}, line {number}: {line['gap']} decisions are missing before "
+                    f"{_time(line)}"
+                )
+            try:
+                self._state.apply(line)
+                self._decide(line, f"{segment.path}, line {number}")
+            except (KeyError, ValueError, TypeError, IndexError) as error:
+                reason = f"not a line of a recording: {error!r}"
+                raise errors.UnusableInput(path=segment.path, line=number, reason=reason) from error
+            yield line
+
+    def _decide(self, line: Line, place: str) -> None:
+        self.tally.decisions += 1
+        if "options" in line or self._settings is None:
+            self._settings = _settings(line["options"])
+        settings, table = self._settings, self._state.table
+        if "bounds" in line:
+            restore_bounds(settings.policy.weighers, [(low, high) for low, high in line["bounds"]])
+        if line["answer"] is None:
+            self.tally.not_comparable += 1
+            return
+        answer = _answer(settings, table, line)
+        if answer == line["answer"]:
+            self.tally.same += 1
+        else:
+            named = line["request_id"] or ", ".join(line["uuids"])
+            self.tally.different.append(
+                f"{place}: {named}: {_hosts(answer)}, recorded {_hosts(line['answer'])}"
+            )
+
+
+def _answer(settings: Settings, table: HostTable, line: Line) -> list[Any]:
+    """The hosts chosen and the alternates, as recorded; empty for a refusal."""
+    spec, uuids = objects.from_primitive(line["spec"]), tuple(line["uuids"])
+    spec.config_options = line.get("config_options", {})
+    count = len(uuids) or spec.num_instances
+    record = DecisionRecord(line["request_id"], uuids, count, line["seed"])
+    rows, room = None, {}
+    if "among" in line:
+        rows = np.array([table.rows[host, node] for host, node in line["among"]], dtype=np.int64)
+        room = {table.rows[host, node]: most for (host, node), most in line["room"]}
+    reservations = Reservations(table)
+    try:
+        placement = decide(
+            settings.policy,
+            reservations,
+            spec,
+            uuids,
+            count,
+            settings.max_attempts - 1 if line["alternates"] else 0,
+            now=line["now"],
+            record=record,
+            rows=rows,
+            room=room,
+        )
+    except errors.NoValidHost:
+        return []
+    record.note_chosen(selections_of(placement, settings.zone_if_none))
+    for each in reversed(placement.reservations):
+        reservations.release(each)
+    return [[[*pair] for pair in record.chosen], [[[*p] for p in row] for row in record.alternates]]
+
+
+def _hosts(answer: Sequence[Any]) -> str:
+    return ", ".join(host for host, _node in answer[0]) if answer else "refused"
+
+
+def _time(line: Mapping[str, Any]) -> str:
+    when = datetime.datetime.fromtimestamp(line["now"], datetime.UTC)
+    return when.isoformat(timespec="seconds")
+
+
+def _settings(recorded: Sequence[Sequence[Any]]) -> Settings:
+    """The settings of the driver under the *recorded* options."""
+    conf = cfg.ConfigOpts()
+    options.register_all(conf)
+    conf([], default_config_files=[], default_config_dirs=[])
+    for group, name, value in recorded:
+        conf.set_override(name, value, group=None if group == "DEFAULT" else group)
+    return Settings.from_conf(conf, load_host_manager(conf, None))  # type: ignore[arg-type]

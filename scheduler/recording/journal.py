@@ -1,0 +1,278 @@
+"""The journal of a worker: all that a decision depends on, taken under the decision lock.
+
+Encoding, compressing and writing are left to a thread.  Nobody waits for it: when too much waits,
+a decision is left out, and the next line begins anew with all hosts after a gap.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+from oslo_log import log as logging
+
+from scheduler import conf as options
+from scheduler import errors
+from scheduler.claims.backend import Request
+from scheduler.drivers.filter_scheduler import FilterScheduler, Settings
+from scheduler.engine.evaluation import bounds_of
+from scheduler.engine.record import DecisionRecord
+from scheduler.hosts.columns import COLUMN_TYPES, POOL_PARSERS
+from scheduler.hosts.table import HostTable, Key
+from scheduler.recording.segments import Line, Writer
+from scheduler.threads import BatchThread
+
+LOG = logging.getLogger(__name__)
+
+WAITING: Final = 2000
+SEGMENT_SECONDS: Final = 3600.0
+CLOSE_SECONDS: Final = 5.0
+FLUSH_SECONDS: Final = 1.0
+#: Up to so many rows are read one by one, which is faster.
+_FEW: Final = 8
+NUMBERS: Final = tuple(name for name in COLUMN_TYPES if name != "service_last_seen")
+DOCUMENTS: Final = tuple(POOL_PARSERS)
+#: Options that a decision reads.
+_GROUPS: Final = ("filter_scheduler", "metrics", "compute")
+_OF_SCHEDULER: Final = ("semantics", "max_attempts")
+_OF_DEFAULT: Final = ("service_down_time", "default_availability_zone")
+_SERVICE: Final = ("host", "disabled", "disabled_reason", "forced_down", "version", "report_count")
+Asked = tuple[Request, DecisionRecord, Settings, float, np.ndarray | None, Mapping[int, int]]
+
+
+class Journal:
+    """Watches the decisions of *driver*, and has them written by *writer*."""
+
+    def __init__(self, driver: FilterScheduler, writer: Writer) -> None:
+        self._driver = driver
+        self._writer = writer
+        self._thread = BatchThread("recording", self._write, WAITING, idle_seconds=FLUSH_SECONDS)
+        self._is_full_due = True
+        self._began_at = float("-inf")
+        self._settings: Settings | None = None
+        self._bounds: Any = None
+        self._seen = _Seen()
+        self._is_failing = False
+        self._flushed_at = 0.0
+        #: Decisions that were left out, since the start and since the last line.
+        self.left_out = self._gap = 0
+        driver.watch = self.decision
+
+    @classmethod
+    def from_conf(cls, conf: Any, driver: Any) -> Self | None:
+        """As ``[recording]`` says; None if nothing is to be recorded, or cannot be."""
+        given = conf.recording
+        if not given.enabled:
+            return None
+        if not isinstance(driver, FilterScheduler):
+            LOG.warning("%s decides in a way of its own: not recorded", type(driver).__name__)
+            return None
+        folder = Path(given.directory)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            reason = f"{folder} is not a directory that can be written to"
+            raise errors.ConfigurationError(option="[recording] directory", reason=reason)
+        worker = f"{conf.host}-{os.getpid()}"
+        return cls(driver, Writer(folder, worker, given.keep_hours, given.max_megabytes))
+
+    def close(self) -> None:
+        """Write what waits, for a while."""
+        if left := self._thread.close(CLOSE_SECONDS):
+            LOG.warning("%d decisions were not recorded", left)
+        self._writer.close()
+
+    @contextlib.contextmanager
+    def decision(self, asked: Asked) -> Iterator[None]:
+        """Record the decision that is taken in this context."""
+        line = self._line(asked)
+        chosen: Any = None
+        try:
+            yield
+            chosen = [asked[1].chosen, asked[1].alternates]
+        except errors.NoValidHost:
+            chosen = []
+            raise
+        finally:
+            if line is not None:
+                line["answer"] = chosen
+                self._bounds = bounds_of(asked[2].policy.weighers)
+                self._put(line)
+
+    def _put(self, line: Line) -> None:
+        if not self._thread.put(line):
+            self._leave_out("the disk is too slow")
+
+    def _leave_out(self, why: str, count: int = 1) -> None:
+        self.left_out, self._gap = self.left_out + count, self._gap + count
+        self._is_full_due = True
+        if not self._is_failing:
+            self._is_failing = True
+            LOG.warning("Decisions are not recorded: %s", why)
+
+    # --- on the thread that decides ------------------------------------------------------
+
+    def _line(self, asked: Asked) -> Line | None:
+        """All that the decision depends on; None if that cannot be found out."""
+        request, _record, _settings, now, _rows, _room = asked
+        reservations = self._driver.host_manager.reservations
+        own = reservations.of(request.instance_uuids or (request.spec.instance_uuid,))
+        try:
+            with reservations.without(own) if own else contextlib.nullcontext():
+                line: Line = {"now": now, "full": self._is_full_due}
+                if self._is_full_due or now - self._began_at > SEGMENT_SECONDS:
+                    line |= {"full": True, "begins": not self._gap, "gap": self._gap}
+                    self._seen, self._settings, self._bounds = _Seen(), None, None
+                    self._is_full_due, self._gap, self._began_at = False, 0, now
+                line |= self._seen.changes(self._driver.host_manager.table)
+        except Exception as error:  # a decision is worth more than its recording
+            LOG.exception("A decision could not be recorded")
+            self._leave_out(str(error))
+            return None
+        return {**line, **self._question(asked)}
+
+    def _question(self, asked: Asked) -> Line:
+        request, record, settings, _now, rows, room = asked
+        keys, found = self._driver.host_manager.table.keys, dict[str, Any]()
+        if settings is not self._settings:
+            self._settings = settings
+            found["options"] = _options(self._driver.conf)
+        if (bounds := bounds_of(settings.policy.weighers)) != self._bounds:
+            found["bounds"] = bounds
+        if settings.json_options.known:
+            found["config_options"] = settings.json_options.known
+        if rows is not None:
+            found["among"] = [keys[row] for row in rows.tolist()]
+            found["room"] = [(keys[row], most) for row, most in room.items()]
+        return {
+            **found,
+            "request_id": record.request_id,
+            "seed": record.seed,
+            "spec": request.spec,
+            "uuids": request.instance_uuids,
+            "alternates": request.with_alternates,
+        }
+
+    # --- on the thread that writes -------------------------------------------------------
+
+    def _write(self, batch: list[Line]) -> None:
+        try:
+            for line in batch:
+                self._writer.write(line)
+            if time.monotonic() - self._flushed_at >= FLUSH_SECONDS:
+                self._flushed_at = time.monotonic()
+                self._is_full_due |= self._writer.flush()
+            self._is_failing = False
+        except Exception as error:  # the next line begins anew
+            LOG.debug("Decisions could not be recorded", exc_info=True)
+            self._leave_out(str(error), len(batch))
+
+
+class _Seen:
+    """The state of the host table as the lines so far tell it."""
+
+    def __init__(self) -> None:
+        self._version = -1
+        self._keys: dict[int, Key] = {}
+        self._heard = np.zeros(0)
+        self._services: dict[str, Any] = {}
+        self._instances: dict[str, dict[str, Any]] = {}
+        self._documents: dict[Any, int] = {}
+        self._cells: dict[str, bool] | None = None
+
+    def changes(self, table: HostTable) -> Line:
+        """Everything that has changed since the last call."""
+        changed = np.flatnonzero(table.column("changed_at") > self._version)
+        rows = [row for row in changed.tolist() if row in table.keys]
+        line: Line = {"gone": self._gone(table, changed.tolist())}
+        self._version = table.version
+        self._keys.update((row, table.keys[row]) for row in rows)
+        line["keys"] = [table.keys[row] for row in rows]
+        line["numbers"] = _numbers(table, rows)
+        documents: list[tuple[int, Any]] = []
+        line["documents"] = [self._of_pool(table, name, rows, documents) for name in DOCUMENTS]
+        line["contents"] = documents
+        hosts = dict.fromkeys(host for host, _node in line["keys"])
+        line["services"] = [found for host in hosts if (found := self._service(table, host))]
+        line["instances"] = [diff for host in hosts if (diff := self._diff(table, host))]
+        line["heard"] = self._heartbeats(table)
+        if table.cells != self._cells:
+            self._cells = line["cells"] = dict(table.cells)
+        return line
+
+    def _gone(self, table: HostTable, changed: list[int]) -> list[Key]:
+        known = [row for row in changed if row in self._keys]
+        gone = [row for row in known if self._keys[row] != table.keys.get(row)]
+        return [self._keys.pop(row) for row in gone]
+
+    def _of_pool(
+        self, table: HostTable, name: str, rows: list[int], new: list[tuple[int, Any]]
+    ) -> list[int]:
+        """Per row the number of its document in this recording; *new* ones are added."""
+        pool, numbers = table.pools[name], table.column(name)
+        found = []
+        for row in rows:
+            number = numbers.item(row)
+            key = (name, pool.key(number))
+            known = self._documents.get(key)
+            if known is None:
+                known = self._documents[key] = len(self._documents)
+                new.append((known, pool.content(number)))
+            found.append(known)
+        return found
+
+    def _service(self, table: HostTable, host: str) -> tuple[str, Any] | None:
+        record = table.services.get(host)
+        if record is self._services.get(host):
+            return None
+        self._services[host] = record
+        return host, None if record is None else {n: record.get(n) for n in _SERVICE}
+
+    def _diff(self, table: HostTable, host: str) -> tuple[str, Any, Any] | None:
+        """The instances of *host* that came or changed, and the uuids of those that went."""
+        before, now = self._instances.get(host, {}), table.instances.get(host, {})
+        new = [each for uuid, each in now.items() if before.get(uuid) is not each]
+        gone = [uuid for uuid in before if uuid not in now]
+        if not new and not gone:
+            return None
+        self._instances[host] = dict(now)
+        return host, new, gone
+
+    def _heartbeats(self, table: HostTable) -> list[tuple[str, float]]:
+        heard = table.column("service_last_seen")
+        if len(heard) != len(self._heard):
+            self._heard = np.append(self._heard, np.full(len(heard) - len(self._heard), np.nan))
+        changed = np.flatnonzero(heard != self._heard).tolist()
+        self._heard = heard.copy()
+        keys = table.keys
+        return [(keys[row][0], heard.item(row)) for row in changed if row in keys]
+
+
+def _numbers(table: HostTable, rows: list[int]) -> list[list[Any]]:
+    if len(rows) <= _FEW:
+        items = [table.column(name).item for name in NUMBERS]
+        return [[item(row) for row in rows] for item in items]
+    where = np.array(rows, dtype=np.int64)
+    return [table.column(name)[where].tolist() for name in NUMBERS]
+
+
+def _options(conf: Any) -> list[tuple[str, str, Any]]:
+    """Group, name and value of each option that a decision reads."""
+    names = {
+        **{group: None for group in _GROUPS},
+        "scheduler": _OF_SCHEDULER,
+        "DEFAULT": _OF_DEFAULT,
+    }
+    found = []
+    for group, several in options.SECTIONS:
+        if (name := str(group)) not in names:
+            continue
+        wanted = names[name]
+        for option in several:
+            if wanted is None or option.dest in wanted:
+                section = conf if name == "DEFAULT" else conf[name]
+                found.append((name, option.dest, getattr(section, option.dest)))
+    return found

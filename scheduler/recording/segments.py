@@ -1,0 +1,124 @@
+"""Segments: gzip files of JSON lines, each with a header and readable on its own.
+
+A line is one decision: what has changed of the hosts since the line before, the request, and the
+answer.  The first line of a segment, and the first after a gap, have all hosts.
+"""
+
+import gzip
+import json
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from scheduler import errors, objects
+from scheduler.numa import HostTopology
+from scheduler.pci import Pools
+
+FORMAT: Final = "nova-scheduler recording"
+VERSION: Final = 1
+SUFFIX: Final = ".jsonl.gz"
+#: A segment is over at so much of what the directory may hold.
+SEGMENT_SHARE: Final = 16
+Line = dict[str, Any]
+
+
+class Writer:
+    """Writes the segments of one worker, and deletes old ones of all.  Called by one thread."""
+
+    def __init__(self, folder: Path, worker: str, keep_hours: int, max_megabytes: int) -> None:
+        self._folder = folder
+        self._worker = worker
+        self._keep_seconds = keep_hours * 3600.0
+        self._most_bytes = max_megabytes * 2**20
+        self._file: gzip.GzipFile | None = None
+        self._path = folder
+        self._number = 0
+
+    def write(self, line: Line) -> None:
+        """Write *line*; one with ``begins`` begins a new segment.  Raises OSError."""
+        file = self._file
+        if file is None or line.get("begins"):
+            file = self._file = self._begin()
+        file.write(_text(line))
+
+    def flush(self) -> bool:
+        """Have everything on disk; True if it is time for a new segment."""
+        if self._file is None:
+            return False
+        self._file.flush()
+        return self._path.stat().st_size > self._most_bytes // SEGMENT_SHARE
+
+    def close(self) -> None:
+        """End the segment."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _begin(self) -> gzip.GzipFile:
+        self.close()
+        self._purge()
+        self._number += 1
+        began = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        self._path = self._folder / f"{self._worker}-{began}-{self._number:04}{SUFFIX}"
+        file = gzip.GzipFile(self._path, "xb", compresslevel=1)
+        self._path.chmod(0o600)
+        file.write(_text({"format": FORMAT, "version": VERSION, "worker": self._worker}))
+        return file
+
+    def _purge(self) -> None:
+        now, left = time.time(), self._most_bytes
+        files = [(each.stat(), each) for each in self._folder.glob(f"*{SUFFIX}")]
+        for stat, path in sorted(files, key=lambda each: -each[0].st_mtime):
+            left -= stat.st_size
+            if left < 0 or now - stat.st_mtime > self._keep_seconds:
+                path.unlink(missing_ok=True)
+
+
+def _text(line: Mapping[str, Any]) -> bytes:
+    text = json.dumps(line, default=_plain, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, HostTopology | Pools):
+        return value.to_text()
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return objects.to_primitive(value)
+
+
+class Segment:
+    """One file to be read; *lenient* takes what can be read of a truncated one."""
+
+    def __init__(self, path: Path, *, lenient: bool = False) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self._lenient = lenient
+
+    def __iter__(self) -> Iterator[tuple[int, Line]]:
+        """Number and content of each line after the header; UnusableInput names what is wrong."""
+        number, last = 1, float("-inf")
+        try:
+            with gzip.open(self.path, "rt", encoding="utf-8", errors="surrogatepass") as file:
+                self._check(json.loads(file.readline() or "null"))
+                for number, text in enumerate(file, 2):
+                    line = json.loads(text)
+                    if line["now"] < last and not line["full"]:
+                        raise ValueError(f"the clock went back by {last - line['now']:g} s")
+                    last = line["now"]
+                    yield number, line
+        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+            fault = errors.UnusableInput(path=self.path, line=number, reason=str(error))
+            if not self._lenient:
+                raise fault from error
+            self.notes.append(str(fault))
+
+    def _check(self, header: Any) -> None:
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
+            raise ValueError("not a recording")
+        if not isinstance(header["version"], int) or header["version"] > VERSION:
+            raise ValueError(
+                f"version {header['version']} is newer than {VERSION}, the latest known"
+            )

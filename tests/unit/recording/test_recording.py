@@ -1,0 +1,148 @@
+"""Recorded decisions: all are answered again as recorded, and what cannot be read is named."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from scheduler import errors
+from scheduler.recording.faithful import Faithful
+from scheduler.recording.journal import Journal
+from scheduler.recording.segments import Segment, Writer
+from scheduler.replay.virtual_fleet import VirtualFleet
+from tests.builders import a_conf, a_request
+from tests.unit.replay.test_virtual_fleet import UUIDS
+
+
+def a_fleet(**options: object) -> VirtualFleet:
+    conf = a_conf(**options)
+    conf.set_override("service_down_time", 1000)
+    return VirtualFleet.from_description(conf, "6 × 8 cores/16 GiB/100 GiB, 2 zones")
+
+
+def play(fleet: VirtualFleet) -> None:
+    """A day with everything that changes hosts."""
+    for number in range(0, 60, 3):
+        spec = a_request(
+            flavor={"memory_mb": 1024 * (1 + number % 4)},
+            group={"policy": "anti-affinity", "uuid": "g", "members": UUIDS[:9]},
+            image={"hw_architecture": "x86_64"},
+        )
+        if number % 2:
+            spec.instance_group = None
+        fleet.place(spec, UUIDS[number : number + 3], seed=number, with_alternates=True)
+        fleet.clock.advance(fleet.clock() + 10)
+        fleet.settle(fleet.reservations.of(UUIDS[number : number + 2]))
+        if number % 4 == 0:
+            fleet.remove(fleet.reservations.of(UUIDS[number : number + 1]))
+        if number == 30:
+            fleet.set_disabled("host-2")
+            fleet.take_out("host-3")
+            fleet.place(a_request(), UUIDS[31:32])  # it has its place, and is moved
+    fleet.place(a_request(flavor={"memory_mb": 20000}), UUIDS[100:101])
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> list[Path]:
+    """The segments of such a day."""
+    fleet = a_fleet(host_subset_size=2)
+    journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
+    play(fleet)
+    journal.close()
+    assert journal.left_out == 0
+    return sorted(tmp_path.glob("*.gz"))
+
+
+def changed(path: Path, number: int, change) -> Path:
+    """A copy of the segment at *path* whose line *number* is another."""
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    line = json.loads(lines[number])
+    change(line)
+    lines[number] = json.dumps(line)
+    copy = path.with_name(f"changed{path.name}")
+    copy.write_bytes(gzip.compress("\n".join(lines).encode()))
+    return copy
+
+
+def judged(*paths: Path, lenient: bool = False) -> Faithful:
+    faithful = Faithful()
+    for path in paths:
+        for _line in faithful.play(Segment(path, lenient=lenient)):
+            pass
+    return faithful
+
+
+def test_every_decision_gets_its_recorded_answer(recorded) -> None:
+    tally = judged(*recorded).tally
+    assert (tally.decisions, tally.same, tally.gaps, tally.different) == (22, 22, [], [])
+
+
+def test_another_answer_and_another_state_are_found(recorded) -> None:
+    (path,) = recorded
+
+    def other_answer(line) -> None:
+        line["answer"][0][0] = ["host-9", "host-9"]
+
+    tally = judged(changed(path, 5, other_answer)).tally
+    assert (tally.same, len(tally.different)) == (21, 1)
+    assert "line 6" in tally.different[0]
+    assert "recorded host-9" in tally.different[0]
+
+
+def test_each_state_is_complete(recorded) -> None:
+    """A line without its changes leads to other answers: the proof that they matter."""
+    (path,) = recorded
+    without = {"keys": [], "gone": [], "services": [], "instances": []}
+    found = sum(len(judged(changed(path, n, lambda each: each.update(without))).tally.different)
+                for n in range(2, 12))  # fmt: skip
+    assert found > 0
+
+
+def test_after_a_gap_everything_is_told_anew(tmp_path) -> None:
+    fleet = a_fleet()
+    journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
+    fleet.place(a_request(), UUIDS[:1])
+    journal._leave_out("a test", 3)
+    play(fleet)
+    journal.close()
+    tally = judged(*tmp_path.glob("*.gz")).tally
+    assert (tally.missing, len(tally.gaps), tally.different) == (3, 1, [])
+    assert "line 3: 3 decisions are missing before 2026-01-01T00:00:00" in tally.gaps[0]
+    assert tally.same == tally.decisions == 23
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "complaint"),
+    [
+        (0, lambda line: line.update(version=2), "line 1: version 2 is newer than 1"),
+        (0, lambda line: line.update(format="x"), "line 1: not a recording"),
+        (6, lambda line: line.update(now=5.0), "line 7: the clock went back by"),
+        (6, lambda line: line.pop("spec"), "line 7: not a line of a recording: KeyError"),
+    ],
+)
+def test_what_cannot_be_read_is_named(recorded, number, change, complaint) -> None:
+    path = changed(recorded[0], number, change)
+    with pytest.raises(errors.UnusableInput) as caught:
+        judged(path)
+    assert f"{path}, {complaint}" in str(caught.value)
+
+
+def test_a_truncated_segment_is_named_or_used_as_far_as_it_goes(recorded) -> None:
+    (path,) = recorded
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(errors.UnusableInput, match=r"line \d+: Compressed file ended"):
+        judged(path)
+    tally = judged(path, lenient=True).tally
+    assert tally.same == tally.decisions > 10
+
+
+def test_old_segments_make_room(tmp_path) -> None:
+    writer = Writer(tmp_path, "worker", 1, 8)
+    old = tmp_path / "old-1.jsonl.gz"
+    old.write_bytes(b"x" * (9 * 2**20))
+    writer.write({"now": 1, "full": True, "begins": True})
+    assert not old.exists()
+    assert not writer.flush()
+    writer.close()
+    assert [line for _number, line in Segment(*tmp_path.glob("*.gz"))][0]["now"] == 1
