@@ -27,7 +27,8 @@ NAMES = {"configured": "spreading", STACKING: "stacking", BEST_FIT: "best fit"}
 HEAD = """# Packing on a month of a public cloud
 
 Made by `make trace`. Newton's default chain and `CoreFilter`, no overcommit, on {fleet}.
-Workload: {workload}; days {begin:g} to {end:g}, {requests:,} requests.
+Workload: {workload}.
+Taken are days {begin:g} to {end:g}: {requests:,} requests.
 The first {warm_up:g} hours do not count.
 
 * spreading: the defaults, free memory weighs most

@@ -1,5 +1,6 @@
 """``recording``: files of recorded decisions, looked at and decided again."""
 
+import dataclasses
 import datetime
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,10 @@ _FILES = (
 
 
 @action(
-    command.List, *_FILES, columns=("File", "Begin", "End", "Decisions", "Refused", "Hosts", "Gaps")
+    command.List,
+    *_FILES,
+    columns=("File", "Begin", "End", "Decisions", "Refused", "Hosts", "Gaps"),
+    needs_tables=False,
 )
 def show(_command: Any, args: Any) -> list[Sequence[Any]]:
     """List files of a recording: when they were written, and what is in them."""
@@ -40,7 +44,7 @@ def _time(seconds: float) -> str:
     return when.isoformat(timespec="seconds")
 
 
-class Check(command.Base):
+class Check(command.Told):
     """Decide recorded requests again on the recorded state, and compare with their answers.
 
     The status is 1 if one of them is answered otherwise.
@@ -49,19 +53,24 @@ class Check(command.Base):
     needs_tables = False
     arguments = _FILES
 
-    def take_action(self, parsed_args: Any) -> int:
+    def act(self, args: Any) -> dict[str, Any]:
+        """Decide all lines of all files again."""
         faithful, notes = Faithful(), list[str]()
-        for path in parsed_args.files:
-            segment = Segment(path, lenient=parsed_args.lenient)
+        for path in args.files:
+            segment = Segment(path, lenient=args.lenient)
             for _line in faithful.play(segment):
                 pass
             notes += segment.notes
-        tally = faithful.tally
-        lines = [*notes, *tally.gaps, *tally.different]
+        if faithful.tally.different:
+            self.status = exit_codes.FAILURE
+        return {"notes": notes, **dataclasses.asdict(faithful.tally)}
+
+    def show(self, found: Any) -> None:
+        """All that differs or is missing, and the sum."""
+        lines = [*found["notes"], *found["gaps"], *found["different"]]
         lines.append(
-            f"{tally.same:,} of {tally.decisions:,} decisions got their recorded answer, "
-            f"{len(tally.different):,} another one, {tally.not_comparable:,} had none; "
-            f"{tally.missing:,} are missing in {len(tally.gaps):,} gaps"
+            f"{found['same']:,} of {found['decisions']:,} decisions got their recorded answer, "
+            f"{len(found['different']):,} another one, {found['not_comparable']:,} had none; "
+            f"{found['missing']:,} are missing in {len(found['gaps']):,} gaps"
         )
         self.app.stdout.write("".join(f"{line}\n" for line in lines))
-        return exit_codes.FAILURE if tally.different else exit_codes.OK

@@ -22,6 +22,7 @@ from scheduler.conf import check, filter_scheduler
 from scheduler.db.cells import CellsReader
 from scheduler.introspection import hypothetical_hosts
 from scheduler.introspection.overlay import Overlay, values_of
+from scheduler.recording.arrivals import is_recording, read_arrivals, recorded_fleet
 from scheduler.replay import azure, report, sizing
 from scheduler.replay.comparing import Comparison
 from scheduler.replay.run import DAY, HOUR, Run
@@ -56,8 +57,9 @@ class Replay(command.Told):
             "workload",
             metavar="WORKLOAD",
             type=Path,
-            help="a CSV file (arrival, lifetime, flavor, count, group, zone), or the folder of the "
-            "packed Azure trace",
+            nargs="+",
+            help="a CSV file (arrival, lifetime, flavor, count, group, zone), the folder of the "
+            "packed Azure trace, or files of a recording",
         ),
         argument("-o", "--output", metavar="REPORT", type=Path, help="write the report as HTML"),
         _several("--set", "OPTION=VALUE", "another value of an option, in all configurations"),
@@ -122,14 +124,13 @@ class Replay(command.Told):
         ),
     )
 
-    def act(self, parsed_args: argparse.Namespace) -> Mapping[str, Any]:
-        """The report as JSON has it, which is also written as HTML if that is wanted."""
+    def act(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        """Play, write the page, and give all numbers."""
         console = Console(stderr=True)
         workload = read(parsed_args)
         confs = self._confs(parsed_args)
         fleets = {name: self._fleet(conf, parsed_args) for name, conf in confs.items()}
-        first = next(iter(fleets.values()))
-        whole = first.copy()
+        whole = next(iter(fleets.values())).copy()
         runs = {
             name: Run(
                 fleet,
@@ -144,7 +145,7 @@ class Replay(command.Told):
         seconds = time.perf_counter() - began
         about = {
             "title": "Replay",
-            "fleet": parsed_args.fleet or "from the database",
+            "fleet": parsed_args.fleet or "as it was read",
             "seed": parsed_args.seed,
             "settings": {name: _settings(name, parsed_args) for name in confs},
         }
@@ -156,10 +157,7 @@ class Replay(command.Told):
         lasts = workload.arrivals[-1].at - workload.begin
         console.print(_speed(runs.values(), lasts, seconds), highlight=False)
         if parsed_args.output is not None:
-            try:
-                parsed_args.output.write_text(report.to_html(document), encoding="utf-8")
-            except OSError as error:
-                raise errors.InvalidRequest(field="--output", reason=str(error)) from error
+            _write(parsed_args.output, report.to_html(document))
         return document
 
     def _confs(self, parsed: argparse.Namespace) -> dict[str, Any]:
@@ -178,23 +176,26 @@ class Replay(command.Told):
         return found
 
     def _fleet(self, conf: Any, parsed: argparse.Namespace) -> VirtualFleet:
-        if bool(parsed.fleet) == parsed.fleet_from_database:
-            reason = "describe one, or take it --fleet-from-database"
-            raise errors.InvalidRequest(field="--fleet", reason=reason)
-        if parsed.fleet:
+        first = parsed.workload[0]
+        if parsed.fleet and not parsed.fleet_from_database:
             fleet = VirtualFleet.from_description(conf, parsed.fleet)
-        else:
+        elif parsed.fleet_from_database and not parsed.fleet:
             reader = CellsReader(self.conf, self.databases)
             fleet = VirtualFleet(conf, reader, VirtualClock(time.time()))
+        elif is_recording(first) and not parsed.fleet:
+            fleet = recorded_fleet(conf, first)
+        else:
+            reason = "describe one, or take it --fleet-from-database"
+            raise errors.InvalidRequest(field="--fleet", reason=reason)
         hypothetical_hosts.without(fleet.table, parsed.without_host)
         profiles = [each for text in parsed.add_hosts for each in profiles_of(text)]
         profiles += _scale(fleet, parsed.scale_hosts, parsed.seed)
         list(hypothetical_hosts.add(fleet.table, fleet.host_manager, conf, profiles))
         return fleet
 
-    def show(self, document: Mapping[str, Any]) -> None:
-        """Tables of the measures, differences and sizes."""
-        results = document["configurations"]
+    def show(self, found: Any) -> None:
+        """The table of measures, and the differences in words."""
+        results = found["configurations"]
         table = Table(Column(no_wrap=True))
         for name in results:
             for when in ("mean", "end"):
@@ -203,11 +204,18 @@ class Replay(command.Told):
             table.add_row(*row)
         console = Console(file=self.app.stdout)
         console.print(table)
-        for each in document["differences"]:
+        for each in found["differences"]:
             console.print(report.difference_sentence(each), highlight=False)
         for key, title, unit in report.SIZES:
-            if (found := document.get(key)) is not None:
-                console.print(f"{title}: {found['median']:g} {unit}", highlight=False)
+            if (sizes := found.get(key)) is not None:
+                console.print(f"{title}: {sizes['median']:g} {unit}", highlight=False)
+
+
+def _write(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise errors.InvalidRequest(field="--output", reason=str(error)) from error
 
 
 def _speed(runs: Collection[Run], lasts: float, seconds: float) -> str:
@@ -221,8 +229,13 @@ def _speed(runs: Collection[Run], lasts: float, seconds: float) -> str:
 
 def read(parsed: argparse.Namespace) -> Workload:
     """The workload that the command line names; errors name file and line."""
-    path, faults = parsed.workload, Faults(lenient=parsed.lenient)
-    if path.is_dir():
+    (path, *others), faults = parsed.workload, Faults(lenient=parsed.lenient)
+    if is_recording(path):
+        workload = read_arrivals(parsed.workload, faults)
+    elif others:
+        reason = "several files are taken of a recording only"
+        raise errors.InvalidRequest(field=str(others[0]), reason=reason)
+    elif path.is_dir():
         workload = azure.read_azure(path, parsed.seed, faults)
     else:
         workload = read_csv(path, flavors_named(parsed.flavor), faults)

@@ -41,14 +41,17 @@ class Tally:
 class RecordedTable:
     """A host table that is brought to the state of one line after the other."""
 
-    def __init__(self) -> None:
-        self.table = HostTable()
+    def __init__(self, table: HostTable | None = None) -> None:
+        """Begin with *table*, an empty one, or one of its own."""
+        self.table = HostTable() if table is None else table
         self._contents: dict[int, Any] = {}
 
     def apply(self, line: Line) -> None:
         """Change the table as *line* tells."""
         if line["full"]:
-            self.table, self._contents = HostTable(), {}
+            self._contents = {}
+            if len(self.table):
+                self.table = HostTable()
         table = self.table
         self._contents.update((number, content) for number, content in line["contents"])
         for key in line["gone"]:

@@ -80,8 +80,8 @@ def _kind(found: re.Match[str]) -> HostKind:
 class DescribedFleet:
     """A reader for the host manager that brings the hosts of a description, and nothing else."""
 
-    def __init__(self, description: FleetDescription) -> None:
-        self._description = description
+    def __init__(self, description: FleetDescription | None = None) -> None:
+        self._description = description or FleetDescription(())
 
     def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
         """All hosts, which have just reported."""

@@ -2,15 +2,20 @@
 
 import gzip
 import json
+import math
 from pathlib import Path
 
 import pytest
 
 from scheduler import errors
+from scheduler.recording.arrivals import read_arrivals, recorded_fleet
 from scheduler.recording.faithful import Faithful
 from scheduler.recording.journal import Journal
 from scheduler.recording.segments import Segment, Writer
+from scheduler.replay.run import Run
+from scheduler.replay.run import play as play_all
 from scheduler.replay.virtual_fleet import VirtualFleet
+from scheduler.replay.workload import Faults
 from tests.builders import a_conf, a_request
 from tests.unit.replay.test_virtual_fleet import UUIDS
 
@@ -146,3 +151,21 @@ def test_old_segments_make_room(tmp_path) -> None:
     assert not writer.flush()
     writer.close()
     assert [line for _number, line in Segment(*tmp_path.glob("*.gz"))][0]["now"] == 1
+
+
+def test_a_recording_is_a_workload(recorded) -> None:
+    workload = read_arrivals(recorded, Faults())
+    assert len(workload.arrivals) == 22
+    assert workload.arrivals[0].lifetimes[1:] == [math.inf, math.inf]
+    assert 0 < workload.arrivals[0].lifetimes[0] <= 20
+    fleet = recorded_fleet(a_conf(host_subset_size=2), recorded[0])
+    assert len(fleet.table) == 6
+    run = Run(fleet)
+    play_all(run, workload.arrivals)
+    result = run.result()
+    # Other seeds draw other hosts, and no host is taken out: about as many fit.
+    assert result["requests"] == 22
+    assert 1 <= result["requests_refused"] <= 10
+    assert result["end"]["servers"] >= 30
+    twice = read_arrivals([*recorded, *recorded], Faults())
+    assert len(twice.arrivals) == 22  # merged: each request once

@@ -1,0 +1,51 @@
+"""``recording``: files listed, and decided again."""
+
+import json
+import pathlib
+
+import pytest
+
+from scheduler import exit_codes
+from scheduler.recording.journal import Journal
+from scheduler.recording.segments import Writer
+from tests.unit.recording.test_recording import a_fleet, changed, play
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def segment(config_file, tmp_path):
+    """A recorded day."""
+    pathlib.Path(config_file).write_text("[database]\nconnection = sqlite:////nowhere/at/all\n")
+    fleet = a_fleet()
+    journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
+    play(fleet)
+    journal.close()
+    (path,) = tmp_path.glob("*.gz")
+    return path
+
+
+def test_files_are_listed_and_decided_again(run, segment):
+    status, out, _err = run("recording", "show", str(segment), "-f", "json")
+    (row,) = json.loads(out)
+    assert (row["decisions"], row["hosts"], row["gaps"]) == (22, 6, 0)
+    status, out, _err = run("recording", "check", str(segment))
+    assert status == exit_codes.OK
+    assert "22 of 22 decisions got their recorded answer, 0 another one" in out
+    status, out, _err = run("replay", str(segment), "-f", "json")
+    assert json.loads(out)["configurations"]["configured"]["requests"] == 22
+
+
+def test_another_answer_and_a_truncated_file(run, segment):
+    other = changed(segment, 1, lambda line: line.update(answer=[]))
+    status, out, _err = run("recording", "check", str(other))
+    assert status == exit_codes.FAILURE
+    assert ", recorded refused" in out
+    assert "21 of 22 decisions got their recorded answer, 1 another one" in out
+    segment.write_bytes(segment.read_bytes()[:-40])
+    status, _out, err = run("recording", "check", str(segment))
+    assert status == exit_codes.FAILURE
+    assert "Compressed file ended" in " ".join(err.split())
+    status, out, _err = run("recording", "check", str(segment), "--lenient")
+    assert status == exit_codes.OK
+    assert "Compressed file ended" in out
