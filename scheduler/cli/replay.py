@@ -4,7 +4,7 @@ import argparse
 import random
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Final
 
