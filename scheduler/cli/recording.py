@@ -22,6 +22,7 @@ _FILES = (
     command.List,
     *_FILES,
     columns=("File", "Begin", "End", "Decisions", "Refused", "Hosts", "Gaps"),
+    nothing="There is no file of a recording.",
     needs_tables=False,
 )
 def show(_command: Any, args: Any) -> list[Sequence[Any]]:

@@ -58,7 +58,8 @@ def line(error: Exception | str, paths: Iterable[str]) -> str:
     where, known = found["source"], list(paths)
     if where is None or where in {str(pathlib.Path(each).absolute()) for each in known}:
         where = place_of(found["group"], found["name"], known)
-    return plain(f"{where and f'{where}: '}[{found['group']}] {found['name']}: {reason}")
+    option = f"[{found['group']}] {found['name']}{option[found.end() :]}"
+    return plain(f"{where and f'{where}: '}{option}: {reason}")
 
 
 def place_of(group: str, name: str, paths: Iterable[str]) -> str:

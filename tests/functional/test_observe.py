@@ -172,7 +172,8 @@ def test_health_is_told_within_a_second_whatever_others_do_there(observed):
                 assert observed.endpoint.failing("/healthz") == (200, [])
                 took.append(time.monotonic() - began)
     assert statistics.median(took) < 1  # the machine may be busy now and then
-    assert observed.endpoint.get("/metrics")[0] == 200
+    # Whoever asked for that and went away is answered first.
+    wait_until(lambda: observed.endpoint.get("/metrics")[0] == 200, 60, "an answer again")
 
 
 def test_every_process_reports_on_a_signal(observed, tmp_path):

@@ -62,7 +62,7 @@ def test_a_forced_host_that_fails_is_not_followed_by_another(deployment, transpo
     cloud.start(4, "--build-seconds", "0", "--fail-rate", "1")
     (host, *_) = cloud.manage("host", "list")
 
-    servers = boot(cloud, "m1.tiny", "--availability-zone", f"{host['Zone']}:{host['Host']}")
+    servers = boot(cloud, "m1.tiny", "--availability-zone", f"{host['zone']}:{host['host']}")
     servers += boot(cloud, "m1.tiny")
 
     assert [(each["state"], each["attempts"]) for each in servers] == [("ERROR", 1), ("ERROR", 3)]

@@ -3,6 +3,7 @@
 import base64
 import json
 import signal
+import urllib.parse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -173,8 +174,10 @@ def look_at_pages(site: Site) -> None:
         site.get(path)
     (worker,) = json.loads(site.told["/status/live"])["workers"]
     assert worker["decisions"]["new"]
-    for each in worker["decisions"]["new"]:
-        site.get(f"/status/decisions/{worker['pid']}/{worker['id']}.{each['number']}")
+    names = {each["request_id"] for each in worker["decisions"]["new"]} - {None}
+    assert names
+    for name in names:
+        site.get(f"/status/decisions/{urllib.parse.quote(name, safe='')}")
 
 
 def run_commands(site: Site) -> None:

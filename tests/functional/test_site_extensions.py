@@ -157,6 +157,7 @@ def start(
     **filtering: str,
 ) -> Any:
     """A scheduler whose folder of site extensions has these *files*."""
+    filtering.setdefault("enabled_filters", "ComputeFilter")  # as others may have set it
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     cloud.configure(

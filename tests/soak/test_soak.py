@@ -92,7 +92,8 @@ def test_a_little_soak_of_everything(tmp_path):
     assert {"requests refused", "servers moved", "reports", "what-ifs"} <= counts.keys()
     assert counts["decisions"] > counts["requests answered"]
     assert subject.clock() - subject.clock.begin > 2 * (time.process_time() - began)
-    assert "rows claims" not in sample, "in a lull they are closed, and purged"
+    # In a lull they are closed, and purged but for the newest.
+    assert sample.get("rows claims", 0) <= 1
     assert sum(types.values()) <= sample["gc_objects"]
     assert types["list"] > 60 * plan.leak, "so that it can be seen to be found"
     assert {name.split()[0] for name in sample} <= verdict.ALLOWED.keys()

@@ -21,7 +21,7 @@ BASE = "mysql+pymysql://nova:s%40cret@db.example:3306/nova_cell0?charset=utf8#f"
         ("nosuch://u:hidden@h/nova", "'nosuch' is not one of the databases sqlite, mysql, postg"),
         ("oracle://u:hidden@h/nova", "'oracle' is not one of"),
         ("mysql+nosuch://u:hidden@h/nova", "no driver of the name 'mysql+nosuch'"),
-        ("mysql://u:hidden@h/nova", "the driver of 'mysql' is not installed: .*MySQLdb"),
+        ("mysql+mysqldb://u:hidden@h/nova", "the driver of 'mysql.mysqldb' is not installed: "),
         ("mysql+aiomysql://u:hidden@h/nova", "aiomysql"),
         ("postgresql+psycopg_async://u:hidden@h/nova", "a driver for asyncio"),
     ],

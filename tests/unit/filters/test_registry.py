@@ -55,6 +55,6 @@ def test_every_unknown_name_is_told_with_its_option():
     assert str(caught.value) == (
         "Scheduler Host Filter Nope, Neither could not be found. It is named in [filter_scheduler] "
         "enabled_filters, but is neither among [filter_scheduler] available_filters nor in "
-        "/etc/nova/scheduler.d."
+        "/etc/nova/scheduler.d"
     )
     assert caught.value.kwargs["filter_name"] == "Nope, Neither"
