@@ -199,7 +199,7 @@ class AlternateClaims(Claims):
         several, replaced = [{**values, **made, **times}], [own] if own else []
         try:
             self._database.write_retrying(
-                lambda conn: claim_rows.claim(conn, [move], several, replaced)
+                lambda conn: claim_rows.claim(conn, [move], several, now, replaced)
             )
         except (claim_rows.Moved, db_exception.DBDuplicateEntry):
             LOG.debug("Others have just claimed for %s or on its host", values["consumer_uuid"])

@@ -25,10 +25,10 @@ from scheduler.claims.backend import (
     Request,
     Result,
 )
+from scheduler.claims.reader import utc
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.claims.writer import LOST, ClaimWriter, earlier_answer
 from scheduler.db import claims as claim_rows
-from scheduler.db import rows
 from scheduler.db.database import FAILURES, refused_value
 from scheduler.hosts.refresh import SharedRun
 from scheduler.hosts.reservations import Reservation
@@ -86,7 +86,7 @@ class DatabaseClaims(Claims):
 
     def refuse(self, request_id: str, uuids: Sequence[str], refusal: errors.NoValidHost) -> bool:
         """Remember for every worker that the request gets no host; False if it has claims."""
-        text, now = refusal_to_text(refusal), rows.utcnow()
+        text, now = refusal_to_text(refusal), utc(self.reservations.clock())
         several = [claim_rows.refusal(uuid, request_id, text, now) for uuid in uuids]
         try:
             self.database.write_retrying(lambda conn: claim_rows.insert(conn, several))

@@ -45,12 +45,17 @@ def write_again(
     several = [each for each in answered if each["expires_at"] > utc(now)]
     for start in range(0, len(several), TOGETHER):
         some = several[start : start + TOGETHER]
-        if not any(_is_written(database, some, generation) for _try in range(TRIES_AT_MOST)):
+        if not any(
+            _is_written(database, some, utc(now), generation) for _try in range(TRIES_AT_MOST)
+        ):
             raise errors.ClaimConflict(attempts=TRIES_AT_MOST)
 
 
 def _is_written(
-    database: Database, several: Sequence[Mapping[str, Any]], generation: Callable[[], int]
+    database: Database,
+    several: Sequence[Mapping[str, Any]],
+    now: datetime.datetime,
+    generation: Callable[[], int],
 ) -> bool:
     with database.read() as connection:
         found = claim_rows.of_consumers(connection, [each["consumer_uuid"] for each in several])
@@ -66,7 +71,7 @@ def _is_written(
     replaced = [found[each["consumer_uuid"]] for each in missing if each["consumer_uuid"] in found]
     try:
         database.write_retrying(
-            lambda conn: claim_rows.claim(conn, moves.values(), values, replaced)
+            lambda conn: claim_rows.claim(conn, moves.values(), values, now, replaced)
         )
     except (claim_rows.Moved, db_exception.DBDuplicateEntry):
         return False

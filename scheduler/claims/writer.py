@@ -181,10 +181,11 @@ class ClaimWriter:
         """The rows of the claims that were written: all of them, or none."""
         consumers = [each["consumer_uuid"] for each in values]
         replaced = [existing[each] for each in consumers if each in existing]
+        now = utc(self.reservations.clock())
 
         def claim(conn: Connection) -> Sequence[Any]:
             try:
-                return claim_rows.claim(conn, moves.values(), values, replaced)
+                return claim_rows.claim(conn, moves.values(), values, now, replaced)
             except FAILURES as error:
                 if is_lock_timeout(error):
                     raise _LockedTooLong from error

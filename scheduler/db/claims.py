@@ -279,11 +279,12 @@ def claim(
     connection: Connection,
     moves: Iterable[Move],
     values: Sequence[Values],
+    now: datetime.datetime,
     replaced: Iterable[Any] = (),
 ) -> Sequence[Any]:
     """Move hosts on and insert claims as *values* say, or raise Moved: all or nothing.
 
-    The claims *replaced* make way: they stay, closed, for :func:`answered`.  A round trip on
+    The claims *replaced* make way: they stay, closed *now*, for :func:`answered`.  A round trip on
     MariaDB and PostgreSQL where *connection* commits each statement; elsewhere its transaction is
     to be rolled back.  Returns the rows without their answers; raises like :func:`insert`.
     """
@@ -293,11 +294,15 @@ def claim(
         way = _claim_on_postgresql
     else:
         way = _claim_on_mariadb if is_atomic(connection.dialect) else _claim_stepwise
-    return way(connection, moves, values, retired)
+    return way(connection, moves, values, retired, now)
 
 
 def _claim_on_postgresql(
-    connection: Connection, moves: list[Move], values: Sequence[Values], retired: list[Retired]
+    connection: Connection,
+    moves: list[Move],
+    values: Sequence[Values],
+    retired: list[Retired],
+    now: datetime.datetime,
 ) -> Sequence[Any]:
     ids, names = [number for number, _name in retired], [name for _number, name in retired]
     found = connection.exec_driver_sql(
@@ -306,7 +311,7 @@ def _claim_on_postgresql(
             *(list(each) for each in zip(*moves, strict=True)),
             len(moves),
             names,
-            rows.utcnow(),
+            now,
             ids,
             names,
             json.dumps(values, default=str),
@@ -318,9 +323,13 @@ def _claim_on_postgresql(
 
 
 def _claim_on_mariadb(
-    connection: Connection, moves: list[Move], values: Sequence[Values], retired: list[Retired]
+    connection: Connection,
+    moves: list[Move],
+    values: Sequence[Values],
+    retired: list[Retired],
+    now: datetime.datetime,
 ) -> Sequence[Any]:
-    now, consumers = rows.utcnow(), [each["consumer_uuid"] for each in values]
+    consumers = [each["consumer_uuid"] for each in values]
     parameters: list[Any] = []
     for number, name in retired:
         parameters += [name, now, name, number]
@@ -349,12 +358,16 @@ def _marks(several: Sized) -> str:
 
 
 def _claim_stepwise(
-    connection: Connection, moves: list[Move], values: Sequence[Values], retired: list[Retired]
+    connection: Connection,
+    moves: list[Move],
+    values: Sequence[Values],
+    retired: list[Retired],
+    now: datetime.datetime,
 ) -> Sequence[Any]:
     steps = [{"number": m.id, "expected": m.expected, "next": m.generation} for m in moves]
     if connection.execute(_SWAP, steps).rowcount != len(steps):
         raise Moved
-    closed_at = sa.func.coalesce(claims.c.closed_at, rows.utcnow())
+    closed_at = sa.func.coalesce(claims.c.closed_at, now)
     for number, name in retired:
         other = sa.literal("retired-").concat(sa.cast(claims.c.id, sa.Text))
         in_the_way = claims.update().where(claims.c.consumer_uuid == name)

@@ -14,7 +14,6 @@ from oslo_db import exception as db_exception
 
 from scheduler.claims import loading, recovery
 from scheduler.db import claims as claim_rows
-from scheduler.db import rows
 from scheduler.db.claims import new_generation
 from scheduler.db.database import Database
 from tests.simulation.patches import EPOCH, MACHINE, attributes
@@ -254,12 +253,13 @@ def claim(
     connection: Any,
     moves: Iterable[Any],
     values: Sequence[Mapping[str, Any]],
+    now: datetime.datetime,
     replaced: Iterable[Any] = (),
 ) -> Sequence[Any]:
     moves = sorted(moves)
     name = claim_rows.retired_name
     retired = sorted((row.id, name(row.consumer_uuid, row.request_id)) for row in replaced)
-    now, several = rows.utcnow(), list(values)
+    several = list(values)
     if connection.dialect.name == "mysql" and not connection.dialect.is_mariadb:
         connection.write(lambda one: _swap(one, moves))
         if retired:

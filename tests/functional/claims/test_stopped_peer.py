@@ -94,10 +94,11 @@ def claim_for_ever(url):
     session = WriteSession(database)
     while True:
         [host] = claim_rows.known_hosts(database, [("h1", "h1")]).values()
-        values = claim_rows.refusal(str(uuid.uuid4()), "req-x", "{}", rows.utcnow())
+        now = rows.utcnow()
+        values = claim_rows.refusal(str(uuid.uuid4()), "req-x", "{}", now)
         move = claim_rows.Move(host.id, host.generation, claim_rows.new_generation())
         with contextlib.suppress(claim_rows.Moved):
-            session.run(lambda conn: claim_rows.claim(conn, [move], [values]))  # noqa: B023
+            session.run(lambda conn: claim_rows.claim(conn, [move], [values], now))  # noqa: B023
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from scheduler import errors
 from scheduler.claims.backend import Booked, Lost
 from scheduler.claims.writer import Write
 from scheduler.db import claims as claim_rows
+from scheduler.db import tables
+from scheduler.hosts.columns import seconds
 from tests.unit.claims.fleets import GB, a_name
 from tests.waiting import wait_until
 
@@ -132,6 +134,22 @@ def test_a_retry_replaces_the_claim_of_the_instance(fleet, worker):
     one.manager.refresh()
     assert one.free_mb()[first] == 4 * GB
     assert one.free_mb()[second] == other.free_mb()[second] == GB
+
+
+def test_rows_have_the_time_that_schedulers_agree_on(fleet, worker, clock):
+    """The machine's own clock may be set back: then nobody would see in time what was closed."""
+    one, name = worker(), a_name()
+    clock.ahead_seconds += 5000
+    fleet.wait_for_host(name, GB)
+    one.hosts("req-1", GB, name)
+    one.hosts("req-2", GB, name, ignore_hosts=one.hosts("req-1", GB, name))
+    with pytest.raises(errors.NoValidHost):
+        one.hosts("req-3", 100 * GB, a_name())
+    with fleet.database.read() as connection:
+        found = connection.execute(sa.select(tables.claims.c.closed_at)).scalars()
+        closed = [seconds(each) for each in found if each is not None]
+    assert len(closed) == 2
+    assert all(abs(each - clock()) < 60 for each in closed)
 
 
 def test_the_same_request_gets_the_same_answer_from_any_worker(fleet, worker):
