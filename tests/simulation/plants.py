@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from scheduler.claims import database, reader, recovery, writer
 from scheduler.claims.backend import Booked
-from scheduler.claims.reader import ClaimReader, KnownIds
+from scheduler.claims.reader import ClaimReader, KnownIds, utc
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.claims.writer import ClaimWriter
 from scheduler.drivers.filter_scheduler import FilterScheduler
@@ -37,10 +37,10 @@ def planted(name: str | None) -> Iterator[None]:
 # --- statements -----------------------------------------------------------------------------
 
 
-def _claim_in_two(connection: Any, moves: Any, values: Any, replaced: Any = ()) -> Any:
+def _claim_in_two(connection: Any, moves: Any, values: Any, now: Any, replaced: Any = ()) -> Any:
     several = sorted(moves)
     connection.write(lambda one: statements._swap(one, several))
-    return _CLAIM(connection, (), values, replaced)
+    return _CLAIM(connection, (), values, now, replaced)
 
 
 def _swap_unsorted(one: Any, moves: Any) -> None:
@@ -135,7 +135,9 @@ def _write_later(self: Any, request_id: str, decided: Any) -> Any:
 def _write_rows(self: Any, moves: Any, values: Any, existing: Any) -> Any:
     try:
         return self._session.run(
-            lambda connection: statements.claim(connection, moves.values(), values)
+            lambda connection: statements.claim(
+                connection, moves.values(), values, utc(self.reservations.clock())
+            )
         )
     except statements.db_exception.DBConnectionError:
         return [statements.Row(id=-n, closed_at=None, **each) for n, each in enumerate(values, 1)]

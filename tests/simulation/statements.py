@@ -1,7 +1,7 @@
 """The statements of ``scheduler.db.claims`` on the model of a server, and a database made of it.
 
-Each function has the name, arguments and result of the product's; ``models.py`` compares both on
-real servers.
+Each function has the name, arguments and result of the product's.  Nothing compares the two on a
+real server yet.
 """
 
 import contextlib
