@@ -5,7 +5,6 @@ does not answer in time is left out; it is tried again in the background and inc
 first read after it answers (reference page database, section 7).
 """
 
-import contextlib
 import dataclasses
 import datetime
 import functools
@@ -25,7 +24,7 @@ from scheduler.db.aggregates import AggregateReader
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import Cell, FleetChanges, FleetReader
-from scheduler.db.fleet_beside import HEARTBEAT_SECONDS, LATE_SECONDS, is_recent
+from scheduler.db.fleet_beside import LATE_SECONDS
 from scheduler.threads import in_thread
 
 LOG = logging.getLogger(__name__)
@@ -154,10 +153,6 @@ class CellsReader:
         self._shown: dict[str, Cell] = {}
         self._aggregate_readers: list[AggregateReader] = []
         self._aggregates: list[Sequence[objects.Aggregate]] = []
-        self._aggregates_at: datetime.datetime | None = None
-        #: Aggregates that no read has returned yet.
-        self._new_aggregates: Sequence[objects.Aggregate] | None = None
-        self._reading_aggregates = threading.Lock()
 
     def read_more(self, conf: Any) -> bool:
         """See the host manager's protocol; what is read already is not given up."""
@@ -172,14 +167,13 @@ class CellsReader:
         how = {"full": full, "image_properties": self._weighs_images}
         answers = self._ask_all(lambda member: member.read(now, **how))
         try:
-            self._read_aggregates(now, self._late_seconds, full=full)
+            of_all = self._read_aggregates(full=full)
         except FAILURES:
             for member in answers:
                 member.forget()  # the result of this read is not used
             raise
         several = [changes for answer in answers.values() for changes in answer]
         several += self._gone(now, {each.cell.uuid for each in several if each.cell is not None})
-        of_all, self._new_aggregates = self._new_aggregates, None
         if of_all is not None:
             first = several[0] if several else FleetChanges(False, now)
             several[:1] = [dataclasses.replace(first, aggregates=of_all)]
@@ -188,9 +182,6 @@ class CellsReader:
     def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
         """See the host manager's protocol; the next read tells which cells do not answer."""
         found: list[FleetChanges] = []
-        if self._aggregates_at is not None:
-            with contextlib.suppress(*FAILURES):
-                self._read_aggregates(now, HEARTBEAT_SECONDS)
         for member in [each for each in self._members.values() if each.is_asked]:
             try:
                 found += member.reader.read_beside(now)
@@ -292,23 +283,19 @@ class CellsReader:
         }
         return [FleetChanges(True, now, services=(), cell=cell) for cell in gone]
 
-    def _read_aggregates(
-        self, now: datetime.datetime, every_seconds: float, *, full: bool = False
-    ) -> None:
-        """Have the next read return the aggregates, if they were read so long ago and are new.
+    def _read_aggregates(self, *, full: bool) -> Sequence[objects.Aggregate] | None:
+        """The aggregates that are not read with the hosts; None where nothing changed.
 
         They are in the API and, before release 18, the main database.
         """
-        with self._reading_aggregates:
-            if not full and is_recent(self._aggregates_at, now, every_seconds):
-                return
-            if not self._aggregate_readers:
-                self._aggregate_readers = [*map(AggregateReader, self._with_aggregates())]
-            several = [reader.read(full=full) for reader in self._aggregate_readers]
-            if self._aggregate_readers and (full or several != self._aggregates):
-                found = {each.id: each for some in several for each in some}
-                self._new_aggregates = [found[number] for number in sorted(found)]
-            self._aggregates, self._aggregates_at = several, now
+        if not self._aggregate_readers:
+            self._aggregate_readers = [*map(AggregateReader, self._with_aggregates())]
+        several = [reader.read(full=full) for reader in self._aggregate_readers]
+        if not several or (several == self._aggregates and not full):
+            return None
+        self._aggregates = several
+        found = {each.id: each for some in several for each in some}
+        return [found[number] for number in sorted(found)]
 
     def _with_aggregates(self) -> list[Database]:
         """The databases whose aggregates are not read with the hosts."""
