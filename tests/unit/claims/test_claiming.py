@@ -49,8 +49,9 @@ def found(database):
     return generations, {row.consumer_uuid: row for row in all_rows}
 
 
-def claim(session, *arguments):
-    return session.run(lambda conn: claim_rows.claim(conn, *arguments))
+def claim(session, moves, values, replaced=()):
+    now = rows.utcnow()
+    return session.run(lambda conn: claim_rows.claim(conn, moves, values, now, replaced))
 
 
 def test_all_is_written_as_it_was_given(database, session, hosts):
