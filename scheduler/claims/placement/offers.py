@@ -27,8 +27,7 @@ QUERIES: Final = 10
 CHOSEN: Final = "chosen"
 #: So many hosts that were not asked about are looked at for the cause of a refusal.
 MOST_EXPLAINED: Final = 3
-#: Hosts that are asked about at once.  For a group of 50 at 10,000 hosts and two of Placement's
-#: processes it takes … of the time that one by one takes.
+#: Hosts that are asked about at once: as many as a worker has connections by default.
 AT_ONCE: Final = 2
 _NOTHING: Final = (
     "Got no allocation candidates from the Placement API. This could be due to insufficient "
