@@ -125,6 +125,7 @@ class Mover:
 
     def refusal(self, spec: objects.RequestSpec, uuid: str, rows: np.ndarray) -> str | None:
         """Sentence on why none of *rows* will do for *spec*; None if one will.  Nothing changes."""
+        self._require_time()
         record = DecisionRecord(None, (uuid,), 1, 0, wants_detail=True)
         made, _others = self._place(None, spec, rows, record, uuid)
         if made is not None:

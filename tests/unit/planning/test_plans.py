@@ -181,6 +181,14 @@ def test_a_search_out_of_time_says_so_and_keeps_what_it_found() -> None:
     assert plan.moves == []
 
 
+def test_a_search_for_broken_rules_ends_in_time_and_leaves_all_as_it_was() -> None:
+    world = World([1, 1], group="anti-affinity")
+    before = world.loads()
+    plan = world.planner(seconds=-1).rules()
+    assert plan.is_cut_off
+    assert world.loads() == before
+
+
 @pytest.mark.parametrize("policy", ["anti-affinity", "affinity"])
 def test_broken_rules_of_groups_are_found_and_mended(policy: str) -> None:
     hosts = [[1, 1], []] if policy == "anti-affinity" else [[1], [1]]
