@@ -159,7 +159,6 @@ class AllocationUpdateFailed(NovaException):
     """Another process changed what an instance has in Placement at the same time."""
 
     msg_fmt = "Failed to update allocations for consumer %(consumer_uuid)s. Error: %(error)s"
-    code = 409
     error_code = ATTEMPTS_EXHAUSTED
 
 

@@ -50,6 +50,8 @@ LOG = logging.getLogger(__name__)
 #: and forget the other with it, which it has granted.
 LEFT_SECONDS: Final = 2.0
 GIVE_BACK_SECONDS: Final = 10.0
+#: Reads of what another worker may claim, within 3 s: it had written already when it was noticed.
+READS: Final = 5
 LOST: Final = Lost(is_race=False)
 
 
@@ -178,7 +180,7 @@ class _Claiming(Claiming):
         if isinstance(error, errors.NoValidHost) and self.offers.go_on():
             return Lost()
         is_at_it = isinstance(error, errors.AllocationUpdateFailed)
-        answer = self._given_before(ATTEMPTS if is_at_it else 1, (), is_at_it=is_at_it)
+        answer = self._given_before(READS if is_at_it else 1, (), is_at_it=is_at_it)
         if answer is None:
             if not is_at_it:
                 self.offers.find_causes(self._host_manager)

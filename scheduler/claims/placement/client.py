@@ -135,9 +135,8 @@ class ServiceClient:
                 break
             pause, began = pause_before(attempt - 1), time.monotonic()
             try:
-                response = self._adapter.request(
+                response = getattr(self._adapter, method.lower())(
                     path,
-                    method,
                     microversion=version,
                     headers={"Accept": "application/json"},
                     global_request_id=requester.request_id,

@@ -3,8 +3,7 @@
 import pytest
 
 from scheduler import errors
-from scheduler.claims.placement.backend import LEFT_SECONDS
-from scheduler.claims.placement.client import ATTEMPTS
+from scheduler.claims.placement.backend import LEFT_SECONDS, READS
 from scheduler.claims.placement.offers import QUERIES
 from scheduler.explain.answer import to_dict
 from scheduler.hosts.instances import TrackedInstance
@@ -182,8 +181,8 @@ def test_allocations_of_all_instances_are_an_answer_unless_ruled_out(found, how,
             [NO_OFFER, NOTHING], errors.NoValidHost, 2, "Got no allocation candidates", id="none"
         ),
         pytest.param(
-            [OFFERED, NOTHING, CHANGED, *([NOTHING] * ATTEMPTS)],
-            *(errors.AllocationUpdateFailed, 3 + ATTEMPTS, "another process changed"),
+            [OFFERED, NOTHING, CHANGED, *([NOTHING] * READS)],
+            *(errors.AllocationUpdateFailed, 3 + READS, "another process changed"),
             id="another claims for the same",
         ),
         pytest.param(
@@ -202,6 +201,7 @@ def test_allocations_of_all_instances_are_an_answer_unless_ruled_out(found, how,
 def test_an_end_without_a_host_leaves_nothing_reserved(answers, error, calls, why):
     asked = Asked(answers)
     assert isinstance(asked.error, error)
+    assert asked.error.kwargs["code"] == 500  # as Nova's, for the fault of the server
     assert (len(asked.calls), asked.reserved) == (calls, [])
     assert why is None or why in asked.record.failure
 
