@@ -55,6 +55,7 @@ MANY: Final = {
     "EXAMPLES_TIMES": "30",
     "PLACEMENT_FLEETS": "50",
     "RELOADS": "100",
+    "SHADOW_REQUESTS": "1000",
     "VECTORS_EVERY": "1",
 }
 SIMULATION: Final[Mapping[str, Command]] = {
@@ -109,7 +110,7 @@ def parts() -> Mapping[str, Part]:
         "fuzz": Part({each: ("tests.fuzz", each) for each in listed()}, at_a_time=2),
         "simulation": Part(SIMULATION),
         "nova": Part({each.stem: (*_PYTEST, str(each.relative_to(ROOT))) for each in nova}),
-        "nova-functional": Part({"all modules": ("tests.nova_functional",)}),
+        "nova-functional": Part({"all modules": ("tests.nova_functional", "--ours-first")}),
         "samples": Part({name: (*_PYTEST, *paths) for name, paths in SAMPLES.items()}),
         "packages": Part({"debian": (*_PYTEST, "-m", "packages", "tests/packages")}),
         "versions": Part({each: (_VERSIONS, each) for each in ("lowest", "highest")}),

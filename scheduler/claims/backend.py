@@ -62,6 +62,14 @@ class Request:
         """True when another worker may have begun with it, and still be at it."""
         return bool(getattr(self.context, "is_redelivered", False))
 
+    def is_bound(self, host_manager: Any) -> bool:
+        """True for a move, or where it names a host or node: one may have gone down just now."""
+        spec, destination = self.spec, self.spec.requested_destination
+        if spec.force_hosts or spec.force_nodes or (destination and destination.host):
+            return True
+        with host_manager.lock:
+            return any(map(host_manager.reservations.home_of, self.names))
+
     @property
     def takes_hosts(self) -> bool:
         """True when its instances need room: not if one is only rebuilt where it is."""

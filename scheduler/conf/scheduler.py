@@ -272,9 +272,9 @@ OPTIONS: list[cfg.Opt] = [
         help="A request is decided at once on a state that was read at most this many seconds "
         "before it arrived, and waits for a read else. The state is read beside the requests then. "
         "No request is refused, or given fewer alternates than wanted, on a state older than its "
-        "arrival: it is read, and decided on once more. Not set: 1 with `claims = placement`, "
-        "where Placement verifies each choice, and 0 else. The caching driver reads when "
-        "`periodic_task_interval` says.",
+        "arrival: it is read, and decided on once more. Moves, and requests that name a host, wait "
+        "for a read in any case. Not set: 1 with `claims = placement`, where Placement verifies "
+        "each choice, and 0 else. The caching driver reads when `periodic_task_interval` says.",
     ),
     cfg.IntOpt(
         "max_state_age_seconds",

@@ -203,20 +203,18 @@ class FilterScheduler(Scheduler):
         if not (fresh_seconds := self.host_manager.state_fresh_seconds):
             self.host_manager.refresh(arrived_at)
             return
-        since = time.monotonic() if arrived_at is None else arrived_at
-        self.host_manager.refresh(since - fresh_seconds)
+        self.host_manager.refresh((arrived_at or time.monotonic()) - fresh_seconds)
         self.claims.read_new()
 
     def _is_older_than(self, request: Request) -> bool:
         """True when the state is too old to refuse *request*."""
-        manager = self.host_manager
-        return manager.state_fresh_seconds > 0 and not manager.is_read_since(request.arrived_at)
+        seconds = self.host_manager.state_fresh_seconds
+        return seconds > 0 and not self.host_manager.is_read_since(request.arrived_at)
 
     def _may_lack_hosts(self, request: Request, decided: Decided) -> bool:
         """True when alternates that are wanted may be on hosts that an older state lacks."""
         wanted = self.settings.max_attempts if request.with_alternates else 1
-        lacks = any(len(row) < wanted for row in decided.selections)
-        return lacks and self._is_older_than(request)
+        return self._is_older_than(request) and any(len(row) < wanted for row in decided.selections)
 
     # --- the loop ------------------------------------------------------------------------
 
@@ -229,6 +227,8 @@ class FilterScheduler(Scheduler):
         with self.claims.open(request) as claiming:
             record.placement = claiming.placement
             self._timed(record, REFRESH, self.bring_state_up_to_date, request.arrived_at)
+            if self._is_older_than(request) and request.is_bound(self.host_manager):
+                self._timed(record, REFRESH, self.host_manager.refresh, request.arrived_at)
             reads_again = self.claims.needs_regular_reads or self._is_older_than(request)
             while record.races_lost < MOST_DECISIONS:
                 try:

@@ -164,8 +164,8 @@ def main(argv: Sequence[str]) -> int:
     if chosen.only is not None:
         return 0
     last = OURS if chosen.ours_first else NOVA
-    if silent := [each for each in units if not found.of(last, [each])]:
-        print(f"Without results: {' '.join(silent)}", file=sys.stderr)  # noqa: T201
+    if unended := [each for each in units if not found.has_ended(last, each)]:
+        print(f"Not to their end: {' '.join(unended)}", file=sys.stderr)  # noqa: T201
         return 1
     doubtful = found.not_passed(units) if chosen.ours_first else found.regressions(units)
     return judge(runs, found, units, doubtful, notes if chosen.page else None)

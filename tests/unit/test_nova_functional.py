@@ -27,6 +27,7 @@ def write(path, **outcomes):
         ("failed", "failed", {}, False, False),
         ("passed", "skipped", {NOVA: "passed", OURS: "skipped"}, True, True),
         ("passed", None, {NOVA: "passed", OURS: None}, True, True),
+        ("passed", "failed", {NOVA: None, OURS: None}, True, True),
     ],
 )
 def test_what_fails_only_here_is_red(tmp_path, novas, ours, alone, is_listed, is_red):
@@ -39,3 +40,19 @@ def test_what_fails_only_here_is_red(tmp_path, novas, ours, alone, is_listed, is
     assert (found.regressions(["m"]) == ["t"]) is is_listed
     assert (found.regressions(["m"]) == ["t"] and found.fails_more_often("t")) is is_red
     assert ("**red**" in text(found, ["m"], {}, found.regressions(["m"]))) is is_red
+
+
+@pytest.mark.parametrize(
+    ("names", "outcomes", "has_ended"),
+    [("t u", "t u", True), ("t u", "t", False), ("", "t", False)],
+)
+def test_a_module_has_ended_when_every_test_of_it_has_a_result(
+    tmp_path, names, outcomes, has_ended
+):
+    found = Results(tmp_path, "r1")
+    path = found.path(NOVA, "m")
+    write(path, **dict.fromkeys(outcomes.split(), "passed"))
+    if names:
+        listed = "".join(f"nova.tests.functional.{each}\n" for each in names.split())
+        path.with_suffix(".jsonl.names").write_text(listed)
+    assert found.has_ended(NOVA, "m") is has_ended

@@ -39,7 +39,7 @@ from scheduler.rpc import transport
 
 CONF = nova.conf.CONF
 #: Changed while the scheduler runs, these need a new one.
-_NEED_RESTART = (("pci", "alias"), ("placement", "endpoint_override"))
+_NEED_RESTART = (("placement", "endpoint_override"),)
 
 counts: collections.Counter[str] = collections.Counter()
 """Requests by method, reloads and restarts, since they were last taken."""

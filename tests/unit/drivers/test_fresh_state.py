@@ -1,13 +1,15 @@
 """Requests that are decided on a state that was read shortly before they arrived."""
 
+import contextlib
 from typing import Any
 
 import pytest
 
+from scheduler import errors, objects
 from scheduler.evaluation.fleet import CaseFleet
 from scheduler.hosts.host_manager import HostManager
 from tests.builders import a_conf, a_request
-from tests.unit.drivers.scheduling import a_driver, select_if_any
+from tests.unit.drivers.scheduling import a_driver, select, select_if_any
 from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
 
 
@@ -52,6 +54,34 @@ def test_alternates_are_not_fewer_for_an_older_state() -> None:
     assert sorted(each.service_host for each in row) == ["h1", "h2"]
     assert len(world.reads) == 1
     assert world.ask(4000) != []  # the decision before the read holds nothing
+
+
+@pytest.mark.parametrize(
+    ("state", "wanted", "hosts"),
+    [
+        ("active", {}, []),
+        ("building", {}, ["h1"]),
+        ("building", {"requested_destination": objects.Destination(host="h1")}, []),
+        ("building", {"force_hosts": ["h1"]}, []),
+        ("building", {"force_nodes": ["h1"]}, []),
+    ],
+    ids=["a move", "a build", "to a host", "forced to a host", "forced to a node"],
+)
+def test_a_host_that_went_down_just_now_takes_no_server_that_is_bound(
+    state: str, wanted: dict[str, Any], hosts: list[str]
+) -> None:
+    instance = {"uuid": UUIDS[0], "host": "h9", "node": "h9", "vm_state": state, "id": 1}
+    fleet = a_fleet(4096, instances=[{**instance, "memory_mb": 1, "vcpus": 1}])
+    driver = a_driver(
+        fleet, options={"state_fresh_seconds": 3600}, enabled_filters=["ComputeFilter"]
+    )
+    driver.host_manager.refresh()
+    driver.host_manager._reader.change({"services": [a_service("h1", forced_down=True)]})
+    request = a_request(hints={"_nova_check_type": ["evacuate"]}, **wanted)
+    chosen = []
+    with contextlib.suppress(errors.NoValidHost):
+        chosen = select(driver, request, UUIDS[0])
+    assert chosen == hosts
 
 
 @pytest.mark.parametrize("fresh_seconds", [3600, 0])
