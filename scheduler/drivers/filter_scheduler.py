@@ -74,6 +74,7 @@ class JsonOptions:
         self._clock = clock
         self._checked_at: float | None = None
         self._modified_at = -math.inf
+        self.current()
 
     def current(self) -> Any:
         """The content as of at most five minutes ago; empty if it is no JSON."""
@@ -189,7 +190,6 @@ class FilterScheduler(Scheduler):
     def reconfigured(self, conf: Any) -> Callable[[], None]:
         """See the base class."""
         settings = Settings.from_conf(conf, self.host_manager)
-        settings.json_options.current()
         take_base = super().reconfigured(conf)
 
         def take() -> None:

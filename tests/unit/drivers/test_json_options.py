@@ -52,6 +52,7 @@ def write(path: Any, data: Any, modified_at: float) -> None:
 def test_edits(path, clock, data, modified_at, after_seconds, expected):
     options = JsonOptions(str(path), clock)
     assert JsonOptions("", clock).current() == {}
+    assert options.known == {"a": 1}  # what-if, plan and replay do not look again
     assert options.current() == {"a": 1}
     if data == "\udcff":
         path.write_bytes(b"\xff")
