@@ -25,7 +25,7 @@ from scheduler.weights.base import BaseHostWeigher
 LOG = logging.getLogger(__name__)
 
 #: Verdicts that are no reasons: the host passes; no filter was asked about it.
-PASSES, NOT_ASKED = 0, 255
+PASSES, NOT_ASKED = 0, 65535
 
 Bounds = tuple[float, float]
 """Between these a weigher's raw values are put."""
@@ -71,7 +71,7 @@ class FilterChain:
         to ``start - end``.  *after* is called with the name of each filter that has run.
         """
         found = Evaluation(hosts)
-        found.of_row = np.full(hosts.scope.table.capacity, NOT_ASKED, dtype=np.uint8)
+        found.of_row = np.full(hosts.scope.table.capacity, NOT_ASKED, dtype=np.uint16)
         found.of_row[hosts.at] = PASSES
         is_rebuild = request_is_rebuild(request)
         for number, each, name, columnar in () if skip_filters else self._plan:
@@ -349,7 +349,7 @@ class Evaluation:
     totals: np.ndarray = field(default_factory=lambda: np.zeros(0))
     parts: list[Part] = field(default_factory=list)
     #: By row of the host table: PASSES, NOT_ASKED, or the place in ``reasons``, + 1.
-    of_row: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    of_row: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
     reasons: list[Verdict] = field(default_factory=list)
 
     def note(self, number: int, code: str, rows: np.ndarray) -> None:

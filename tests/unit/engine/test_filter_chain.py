@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scheduler.engine.evaluation import FilterChain, is_columnar
-from scheduler.filters.base import BaseHostFilter, HostFilter, Reason
+from scheduler.filters.base import BaseHostFilter, HostFilter, Reason, Refused
 from scheduler.filters.core_filter import CoreFilter
 from scheduler.filters.ram_filter import RamFilter
 from tests.builders import a_conf, a_fleet, a_request, candidates, names
@@ -189,3 +189,22 @@ def test_a_host_is_refused_for_the_first_of_its_reasons():
     assert names(found.hosts) == ["h4"]
     assert found.counts[0].removed == {"twice.small": 2, "twice.used": 2}
     assert removed(found) == [(0, "twice.small", [1, 2]), (0, "twice.used", [0, 4])]
+
+
+class Telling(BaseHostFilter):
+    """Refuses the *number*-th sixteen hosts, each in words of its own."""
+
+    def __init__(self, number):
+        super().__init__()
+        self.number = number
+
+    def host_passes(self, host_state, spec_obj):
+        place = int(host_state.host[1:]) - 1
+        return Refused(f"{self.number}, {place}") if place // 16 == self.number else True
+
+
+def test_hosts_may_be_refused_for_more_reasons_than_a_byte_holds():
+    table = a_fleet(*[{}] * 320)
+    found = chain_of(*map(Telling, range(20))).run(candidates(table), a_request())
+    assert len(removed(found)) == 320
+    assert all(len(rows) == 1 for _number, _code, rows in removed(found))
