@@ -1,8 +1,11 @@
 """The engine: evaluation, choice and consumption of one request, and the record of the decision.
 
 A pure function of policy, host table, request, random source and clock.  It imports numpy, the
-standard library and the rooms below (hosts, filters, weights), nothing of rpc, db, conf or oslo.
-Drivers, what-if, evaluate, explain and benchmarks call ``decide``; nothing else filters or weighs.
+standard library, errors, semantics and the rooms below (hosts, filters, weights), nothing of rpc,
+db, conf or oslo.  ``decision`` has ``decide``, which drivers, what-if, evaluate, plan, recording
+and benchmarks call; ``evaluation`` filters and weighs, ``choice`` picks hosts, ``batch`` consumes,
+``one_by_one`` asks filters host by host, ``record`` is what is kept.  Nothing else filters or
+weighs: explaining asks the same chain about one host.
 """
 
 from scheduler.engine.decision import Placement, decide
