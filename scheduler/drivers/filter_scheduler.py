@@ -48,13 +48,11 @@ from scheduler.weights.registry import load_weighers
 LOG = logging.getLogger(__name__)
 
 MOST_DECISIONS: Final = 50
-"""Limit of decisions per request.  Of all that meet on a host one is booked, so that only
-a fleet with as many schedulers as this gets near."""
+"""Limit of lost races; one of those who race is booked, so as many schedulers get near it."""
 PAUSES_SECONDS: Final = (0.0, 0.01, 0.02, 0.05, *[0.1] * 16)
-"""Pauses of a request without a host that waits for reservations in doubt: in all a
-little less than two seconds, far from any caller's timeout.  The first time it reads once more in
-any case: an instance may have arrived between the read of its row and that of its host's report,
-which then counts it beside its claim."""
+"""Pauses of a request that waits for reservations in doubt: in all less than two seconds.  The
+first time it reads once more in any case: an instance may have arrived between the read of its row
+and that of its host's report, which then counts it beside its claim."""
 
 
 #: Seconds between two looks at the file of options.
@@ -64,8 +62,7 @@ CHECK_SECONDS = 300
 class JsonOptions:
     """Options for third-party filters and weighers from the JSON file at *path*, if any.
 
-    Scheduling page, section 12.  *clock* gives seconds.  ``known`` is the content when it was read
-    last; while the file cannot be read, that is what counts.
+    Scheduling page, section 12.  *clock* gives seconds.  ``known`` is what could be read last.
     """
 
     def __init__(self, path: str, clock: Callable[[], float]) -> None:
@@ -206,6 +203,11 @@ class FilterScheduler(Scheduler):
         self.host_manager.refresh((arrived_at or time.monotonic()) - fresh_seconds)
         self.claims.read_new()
 
+    def _read_for(self, request: Request) -> None:
+        self.bring_state_up_to_date(request.arrived_at)
+        if self._is_older_than(request) and request.is_bound(self.host_manager):
+            self.host_manager.refresh(request.arrived_at)
+
     def _is_older_than(self, request: Request) -> bool:
         """True when the state is too old to refuse *request*."""
         seconds = self.host_manager.state_fresh_seconds
@@ -226,9 +228,7 @@ class FilterScheduler(Scheduler):
         pauses = iter(PAUSES_SECONDS)
         with self.claims.open(request) as claiming:
             record.placement = claiming.placement
-            self._timed(record, REFRESH, self.bring_state_up_to_date, request.arrived_at)
-            if self._is_older_than(request) and request.is_bound(self.host_manager):
-                self._timed(record, REFRESH, self.host_manager.refresh, request.arrived_at)
+            self._timed(record, REFRESH, self._read_for, request)
             reads_again = self.claims.needs_regular_reads or self._is_older_than(request)
             while record.races_lost < MOST_DECISIONS:
                 try:
