@@ -166,11 +166,18 @@ class Demands:
                 {"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "prefer"},
                 {"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"},
                 {"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "isolate"},
+                {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"},
+                {
+                    **{"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0-1"},
+                    **{"hw:numa_nodes": "2", "hw:numa_cpus.0": "0,1", "hw:numa_cpus.1": "2,3"},
+                    **{"hw:numa_mem.0": "1024", "hw:numa_mem.1": "1024"},
+                },
                 {"hw:mem_page_size": "large"},
                 {"hw:mem_page_size": "2MB", "hw:numa_nodes": "2"},
             )
         )
-        flavor = {"memory_mb": 2048, "vcpus": self.random.choice((2, 4)), "root_gb": 10}
+        vcpus = 4 if "hw:numa_cpus.0" in specs else self.random.choice((2, 4))
+        flavor = {"memory_mb": 2048, "vcpus": vcpus, "root_gb": 10}
         return {"extra_specs": specs, "flavor": flavor}
 
     def devices(self) -> dict[str, Any]:

@@ -47,19 +47,20 @@ pools = st.sampled_from([POOLS, "[]", '[{"vendor_id": "1"}]', None])
 
 @st.composite
 def guests(draw: st.DrawFn) -> objects.InstanceNUMATopology:
-    """One or two cells, pinned or not, with or without a wish for pages."""
+    """One or two cells, pinned, in part or not, with or without a wish for pages."""
     count, cpus = draw(st.integers(1, 2)), draw(st.integers(1, 3))
-    policy = draw(st.sampled_from([None, "dedicated"]))
+    policy = draw(st.sampled_from([None, "dedicated", "mixed"]))
     thread_policy = draw(st.sampled_from([None, "isolate"])) if policy else None
     pagesize = draw(st.sampled_from([None, -1, -3, 2048]))
     cells = []
     for number in range(count):
-        mine = set(range(number * cpus, (number + 1) * cpus))
+        mine = list(range(number * cpus, (number + 1) * cpus))
+        shared = {None: cpus, "dedicated": 0, "mixed": draw(st.integers(0, cpus))}[policy]
         cells.append(
             objects.InstanceNUMACell(
                 id=number,
-                cpuset=set() if policy else mine,
-                pcpuset=mine if policy else set(),
+                cpuset=set(mine[:shared]),
+                pcpuset=set(mine[shared:]),
                 memory=512,
                 pagesize=pagesize,
                 cpu_policy=policy,
