@@ -72,36 +72,14 @@ def test_all_is_well(cloud):
     assert "without TLS" in seen["connection", "virtual host /"]["detail"]
 
 
-@pytest.mark.parametrize(
-    ("login", "vhost", "port_name", "ssl", "status", "words"),
-    [
-        pytest.param(
-            "guest:guest", "%2F", "nowhere", False, 10, "Connection refused", id="not there"
-        ),
-        pytest.param("guest:my-secret", "%2F", "port", False, 12, "ACCESS_REFUSED", id="password"),
-        pytest.param(
-            "guest:guest", "lost", "port", False, 13, "vhost lost not found", id="virtual host"
-        ),
-        pytest.param(
-            "guest:guest", "%2F", "tls_port", False, 11, "does it want TLS?", id="wants TLS"
-        ),
-        pytest.param("guest:guest", "%2F", "port", True, 11, "ssl", id="speaks no TLS"),
-    ],
-)
-def test_what_keeps_from_connecting_is_named(
-    check, broker, login, vhost, port_name, ssl, status, words
-):
-    """More of TLS is in test_tls."""
-    settings = on(broker, ssl=ssl)
-    port = getattr(broker, port_name, 1)
-    settings["DEFAULT"]["transport_url"] = f"rabbit://{login}@{LOOPBACK}:{port}/{vhost}"
-
-    found, rows, errors = check(settings)
-
-    assert found == status
-    (row,) = rows
-    assert words in row["detail"]
-    assert "my-secret" not in str(rows) + errors
+def test_a_port_that_wants_tls_is_named(check, broker):
+    """What else keeps from connecting: test_mistakes; more of TLS: test_tls."""
+    settings = on(broker)
+    url = f"rabbit://guest:my-secret@{LOOPBACK}:{broker.tls_port}/%2F"
+    settings["DEFAULT"]["transport_url"] = url
+    status, [row], errors = check(settings)
+    assert (status, "does it want TLS?" in row["detail"]) == (exit_codes.BROKER_TLS, True)
+    assert "my-secret" not in str(row) + errors
 
 
 @pytest.mark.parametrize(

@@ -3,53 +3,13 @@
 import json
 import pathlib
 import subprocess
-import uuid
 
 import pytest
 
-from scheduler.concurrency import EVENTLET, THREADING
-from scheduler.rpc.context import RequestContext
 from tests.pages import WRITE_A_FILTER, commands, environment
-from tests.world import fleet
-from tests.world.bus import scheduler_api
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "docs" / "examples"
 HOSTS = ("doc1", "ops1", "dev1")
-
-
-@pytest.mark.parametrize(
-    ("backend", "scheduler"),
-    [
-        (EVENTLET, {"driver": "ip_scheduler.IPScheduler", "nova_compat_imports": True}),
-        (THREADING, {"driver": "prefix_scheduler.PrefixScheduler"}),
-    ],
-    ids=["nova", "ours"],
-)
-def test_hosts_by_the_callers_address(
-    deployment, transport_url, sqlite_url, backend, tmp_path, scheduler
-):
-    fleet.install(sqlite_url, HOSTS)
-    settings = {"DEFAULT": {"service_down_time": 3600}, "scheduler": scheduler}
-    cloud = deployment(transport_url, sqlite_url, backend=backend, settings=settings)
-    cloud.start_scheduler(extra_environment={"PYTHONPATH": str(EXAMPLES)}).wait_ready()
-    uuids = [str(uuid.uuid4()) for _ in range(2)]
-    spec = fleet.a_spec(uuids[0])
-
-    answers = {}
-    for cap in (None, "newton"):
-        spec.num_instances = len(uuids)
-        with scheduler_api(tmp_path, transport_url, cap) as api:
-            for address in ("10.1.7.42", "10.2.0.1", None):
-                context = RequestContext("u", "p", remote_address=address, overwrite=False)
-                answers[cap, address] = api.select_destinations(
-                    context, spec, uuids, return_objects=cap is None
-                )
-
-    hosts = {"10.1.7.42": "doc1", "10.2.0.1": "ops1", None: "dev1"}
-    for address, host in hosts.items():
-        selections = [first for [first] in answers[None, address]]
-        assert [(each.service_host, each.nodename) for each in selections] == [(host, host)] * 2
-        assert [each["host"] for each in answers["newton", address]] == [host] * 2
 
 
 @pytest.mark.timeout(300)

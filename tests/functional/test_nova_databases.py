@@ -272,14 +272,3 @@ def test_newtons_layout(mariadb, deployment, transport_url, tmp_path):
     assert "is a Nova database (version 334); it lacks 14 tables or columns" in line
     assert scheduler.terminate() == 0
     assert everything(nova) == before
-
-
-def test_a_wrong_api_database_ends_the_start_with_one_line(nova, deployment, transport_url):
-    wrong = make_url(nova.urls["api"]).set(password="wrong-secret")
-    url = wrong.render_as_string(hide_password=False)
-    options = settings(nova)
-    options["api_database"] = {"connection": url, "max_retries": 0}
-    cloud = deployment(transport_url, nova.urls["cell0"], settings=options)
-    line = refusal(cloud)
-    assert "[api_database] connection" in line
-    assert "Access denied" in line

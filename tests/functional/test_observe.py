@@ -248,12 +248,3 @@ def is_unhealthy(endpoint: Endpoint) -> bool:
         return endpoint.failing("/healthz")[0] == 503
     except TimeoutError:
         return False
-
-
-def test_a_port_that_is_taken_stops_the_start(observed, tmp_path):
-    port = int(observed.endpoint.url.rpartition(":")[2])
-    observed.deployment.configure({"metrics_endpoint": {"port": port}})
-    second = observed.deployment.start_scheduler()
-    assert second.wait() != 0
-    observed.deployment.configure(SETTINGS)
-    assert f"[metrics_endpoint] host, port: cannot listen on 127.0.0.1:{port}" in second.log

@@ -7,4 +7,3 @@ from tests.unit.db.test_instances import *  # noqa: F403
 from tests.unit.db.test_layout import *  # noqa: F403
 from tests.unit.db.test_mappings import *  # noqa: F403
 from tests.unit.db.test_nodes_and_services import *  # noqa: F403
-from tests.unit.db.test_rows import *  # noqa: F403

@@ -23,24 +23,6 @@ def test_version(config_file, capsys) -> None:
     assert capsys.readouterr().out == f"{scheduler.__version__}\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        ("", "no command is given"),
-        ("hots", "did you mean host?"),
-        ("--nonsense host list", "--nonsense"),
-        ("host", "host needs a command: host list, host show"),
-        ("host lst", "did you mean host list?"),
-        ("host list --nonsense", "--nonsense"),
-        ("host list -f xml", "xml"),
-    ],
-)
-def test_a_wrong_command_line_is_one_line(refused, words, named) -> None:
-    [line] = refused(*words.split(), status=exit_codes.USAGE).splitlines()
-    assert line.startswith("nova-scheduler-manage")
-    assert named in line
-
-
 def test_help_begins_with_the_use_and_the_commands(run) -> None:
     for words in (["--help"], ["help"]):
         status, out, err = run(*words)
@@ -107,15 +89,6 @@ def test_db_sync_to_an_unknown_revision(refused) -> None:
 @pytest.mark.parametrize("name", [name for name in app.COMMANDS if name.endswith(" list")])
 def test_without_tables_the_command_to_run_is_named(refused, name) -> None:
     assert "nova-scheduler-manage db sync" in refused(*name.split())
-
-
-@pytest.mark.parametrize(
-    ("connection", "named"),
-    [("sqlite:////nowhere/at/all", "sqlite:////nowhere/at/all"), ("nonsense", "[database] conn")],
-)
-def test_database_that_cannot_be_opened(config_file, refused, connection, named) -> None:
-    pathlib.Path(config_file).write_text(f"[database]\nconnection = {connection}\n")
-    assert named in refused("db", "sync")
 
 
 @pytest.mark.parametrize("is_silent", [False, True], ids=["nobody listens", "nobody answers"])

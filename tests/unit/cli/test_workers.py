@@ -1,16 +1,12 @@
 """Finding the workers of the daemons, and naming the silent ones."""
 
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import oslo_messaging
 import pytest
 
-from scheduler import concurrency, errors, exit_codes
+from scheduler import errors
 from scheduler.cli.bus import Daemons, NoWorker, Worker
-from tests.world.process import environment, program
 
 pytestmark = pytest.mark.slow
 
@@ -74,35 +70,3 @@ def test_who_answers_and_who_is_named(given, found, silent):
 def test_when_nobody_answers_that_is_an_error(given: dict[str, Daemon], text: str) -> None:
     with pytest.raises(NoWorker, match=text):
         daemons(given).all("state")
-
-
-def test_an_error_of_a_worker_is_raised() -> None:
-    with pytest.raises(errors.InvalidRequest, match="bad"):
-        daemons({"a": (2, {})}).all("fail")
-
-
-def test_a_bus_inside_this_process_is_refused(refused: Callable[..., str], tmp_path: Any) -> None:
-    (tmp_path / "nova.conf").write_text("[DEFAULT]\ntransport_url = fake://\n")
-    assert "reaches no scheduler" in refused("state", "show", "--daemon", "a")
-
-
-def test_an_unreachable_broker_is_one_line(tmp_path: Path) -> None:
-    config = tmp_path / "nova.conf"
-    config.write_text("[DEFAULT]\ntransport_url = rabbit://guest:secret@127.0.0.1:1/\n")
-    done = subprocess.run(
-        [
-            program("nova-scheduler-manage"),
-            "--config-file",
-            config,
-            *["state", "show", "--daemon", "a"],
-        ],
-        env=environment(concurrency.THREADING),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    *_logged, line = done.stderr.splitlines()
-    assert (done.returncode, done.stdout) == (exit_codes.FAILURE, "")
-    assert "the message bus cannot be used" in line
-    assert "secret" not in done.stderr
-    assert "Traceback" not in done.stderr

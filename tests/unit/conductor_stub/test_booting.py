@@ -27,20 +27,6 @@ def create(database, **changes):
         return [each.instance for each in booting.create_servers(conn, request(**changes))]
 
 
-@pytest.mark.parametrize(
-    ("text", "placement"),
-    [
-        (None, Placement()),
-        ("az", Placement("az")),
-        (":h", Placement(None, "h")),
-        ("az::n", Placement("az", None, "n")),
-        ("az:h:n:with:colons", Placement("az", "h", "n:with:colons")),
-    ],
-)
-def test_a_zone_may_name_host_and_node(text, placement):
-    assert Placement.parse(text) == placement
-
-
 def test_several_servers_are_alike_but_for_their_numbers(database):
     with database.write() as conn:
         group = groups.create(conn, "g", "anti-affinity")

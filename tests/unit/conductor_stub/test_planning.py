@@ -44,15 +44,6 @@ def hosts_for(database, scheduler, spec=SPEC, **options):
     return planner.hosts_for(RequestContext(), [spec])
 
 
-def test_selections_keep_their_alternates(database):
-    chosen, alternate = builders.selection("a"), builders.selection("b", limits=None)
-    scheduler = Scheduler([[chosen, alternate]])
-    ((first, second),) = hosts_for(database, scheduler)
-    assert scheduler.sent == [(builders.UUIDS[:1], True, True)]
-    assert (first.host, first.node, first.limits) == ("a", "a", {"memory_mb": 4096})
-    assert (first.selection, second.selection, second.limits) == (chosen, alternate, {})
-
-
 @pytest.mark.parametrize(
     ("capped", "timeouts", "max_attempts", "calls", "answered"),
     [

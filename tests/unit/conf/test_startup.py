@@ -47,11 +47,6 @@ def test_version_is_bare(capsys, home) -> None:
     assert capsys.readouterr().out == f"{scheduler.__version__}\n"
 
 
-def test_unknown_option_is_a_usage_error(capsys, home) -> None:
-    assert end_of("--no-such-thing") == exit_codes.USAGE
-    assert "--no-such-thing" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "argv",
     [
@@ -69,31 +64,6 @@ def test_dropped_command_line_options_have_no_effect(argv, home, capsys) -> None
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("[DEFAULT]\nscheduler_max_attempts = abc\n", ["[scheduler] max_attempts", "abc"]),
-        ("[scheduler]\nworkers = -1\n", ["[scheduler] workers", "than or equal to 0"]),
-        ("[scheduler]\ncell_uuid = x\n", ["[scheduler] cell_uuid", "x"]),
-        ("[DEFAULT]\nservicegroup_driver = zk\n", ["servicegroup_driver", "zk"]),
-        ("[DEFAULT]\nuse_stderr = maybe\n", ["use_stderr", "maybe"]),
-        ("[DEFAULT]\ngraceful_shutdown_timeout = x\n", ["graceful_shutdown_timeout", "x"]),
-        ("[database]\nmax_retries = x\n", ["[database] max_retries", "x"]),
-        ("max_attempts = 3\n", ["nova.conf:1", "Section must be started"]),
-    ],
-)
-def test_bad_file_ends_with_one_line_naming_option_and_file(tmp_path, home, capsys, text, parts):
-    file = write(tmp_path, text)
-    assert end_of("--config-file", file) == exit_codes.CONFIGURATION
-    lines = [
-        line for line in capsys.readouterr().err.splitlines() if " WARNING " not in line
-    ]  # a deprecated spelling is warned about as well
-    assert len(lines) == 1
-    assert lines[0].startswith(f"{PROG}: error: ")
-    for part in [file, *parts]:
-        assert part in lines[0]
-
-
 def test_bad_value_in_the_environment_names_the_variable(home, capsys, monkeypatch) -> None:
     monkeypatch.setenv("OS_SCHEDULER__WORKERS", "many")
     assert end_of() == exit_codes.CONFIGURATION
@@ -101,15 +71,9 @@ def test_bad_value_in_the_environment_names_the_variable(home, capsys, monkeypat
 
 
 def test_unusable_places_are_named(tmp_path, home, capsys) -> None:
-    binary = tmp_path / "binary.conf"
-    binary.write_bytes(b"\xff\xfe\x00")
     for argv in (
-        ["--config-file", str(tmp_path / "missing.conf")],
         ["--config-file", str(tmp_path)],
-        ["--config-file", str(binary)],
         ["--config-dir", str(tmp_path / "missing.d")],
-        ["--log-file", str(tmp_path / "missing" / "log")],
-        ["--log-config-append", str(tmp_path / "missing.ini")],
     ):
         assert end_of(*argv) == exit_codes.CONFIGURATION
         err = capsys.readouterr().err
@@ -265,15 +229,6 @@ def test_quiet_programs_warn_only_when_debugging(tmp_path, home, capsys, more, w
     err = capsys.readouterr().err
     assert ("host_subset_size is 0" in err) is warns
     assert bool(err) is warns
-
-
-@pytest.mark.parametrize("name", ["debug", "use_json"])
-def test_a_bad_switch_of_the_library_is_named(tmp_path, home, capsys, name) -> None:
-    file = write(tmp_path, f"[DEFAULT]\n{name} = maybe\n")
-    assert end_of("--config-file", file) == exit_codes.CONFIGURATION
-    assert f"{file}:2: [DEFAULT] {name}: 'maybe'" in capsys.readouterr().err
-    with pytest.raises(errors.ConfigurationError, match=f"{name}.*maybe"):
-        startup.read_again(startup.Source(["--config-file", file], PROG))
 
 
 OLD_NAMES = "# of Havana\n[DEFAULT]\nlogdir = .\n[DEFAULT]\nscheduler_max_attempts = 4\n"

@@ -85,16 +85,6 @@ def test_decisions_are_counted_from_the_recorder(served: Served) -> None:
     assert metrics["repeated_requests_total",] == 4
 
 
-def test_fewer_workers_than_there_should_be() -> None:
-    made = Served()
-    with contextlib.ExitStack() as ending:
-        made.monitoring.serve(made.health, 2, ending)
-        assert made.failing("/healthz") == ["workers"]
-        metrics = made.metrics()
-        assert (metrics["workers", "alive"], metrics["workers", "configured"]) == (1, 2)
-    made.monitoring.close()
-
-
 @pytest.mark.parametrize("outcome", Outcome)
 def test_reloads(served: Served, outcome: Outcome) -> None:
     successful = outcome is not Outcome.REFUSED

@@ -93,19 +93,6 @@ def test_nobody_is_fed_who_did_not_ask() -> None:
     assert Scene(watchdog_seconds=None).look() == ["STATUS=0 of 1 worker serving"]
 
 
-def test_a_stuck_request_starves_the_watchdog(caplog: pytest.LogCaptureFixture) -> None:
-    scene = Scene()
-    scene.watchdog.enter(Stage.SERVING)
-    with scene.in_flight.request("select_destinations"):
-        scene.now += 39
-        assert "WATCHDOG=1" in scene.look()
-        scene.now += 21
-        assert "WATCHDOG=1" not in scene.look()
-        scene.look()
-    assert caplog.text.count("a request has not moved for 60 s") == 1
-    assert "WATCHDOG=1" in scene.look()
-
-
 def test_a_worker_that_hears_nothing_starves_the_watchdog(caplog):
     scene = Scene()
     scene.report = WorkerReport(is_listening=False)

@@ -17,6 +17,7 @@ from scheduler.db.tables import instances as table
 from tests.unit.db.builders import age, columns, flavor, instance, is_fresh
 
 DISK_UUID = "9f0d1c2b-0000-4000-8000-0000000000bb"
+EAST = datetime.timezone(datetime.timedelta(hours=2))
 MISSING = "00000000-0000-4000-8000-00000000dead"
 
 
@@ -40,7 +41,7 @@ def test_everything_comes_back(conn):
     made = make(
         conn,
         access_ip_v4="192.0.2.7",
-        launched_at=datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC),
+        launched_at=datetime.datetime(2026, 1, 2, 5, 4, 5, tzinfo=EAST),
         metadata={"role": "web"},
         system_metadata={"image_base_image_ref": "abc", "empty": None},
         flavor=flavor(extra_specs={"hw:cpu_policy": "dedicated"}),
@@ -53,6 +54,7 @@ def test_everything_comes_back(conn):
     )
     found = instances.get(conn, made.uuid)
     assert (str(found.access_ip_v4), found.launched_at) == ("192.0.2.7", made.launched_at)
+    assert columns(conn, table)[0]["launched_at"] == datetime.datetime(2026, 1, 2, 3, 4, 5)
     assert found.metadata == {"role": "web"}
     assert found.system_metadata == {"image_base_image_ref": "abc", "empty": None}
     assert found.flavor.extra_specs == {"hw:cpu_policy": "dedicated"}

@@ -56,15 +56,6 @@ def pinned(table, name):
     return [set(each.pinned) for each in topology.cells]
 
 
-def test_servers_of_one_request_see_what_the_earlier_ones_took():
-    table = a_fleet(*[{"numa_topology": host(cell())}] * 2)
-
-    placement = a_decision(table).place(asking(PINNED), UUIDS[:4], 4, 0)
-
-    assert sorted(hosts_of(placement)) == ["h1", "h1", "h2", "h2"]
-    assert pinned(table, "h1") == pinned(table, "h2") == [{0, 1, 2, 3}]
-
-
 @pytest.mark.parametrize(
     "request_", [asking(PINNED), asking(None, gpus=1), asking(PINNED, gpus=1)], ids=str
 )
@@ -90,15 +81,6 @@ def test_what_a_server_was_given_before_does_not_stand_against_it(count):
     with pytest.raises(errors.NoValidHost):
         decision.place(asking(PINNED), UUIDS[2:3], 1, 0)
     assert pinned(table, "h1") == [set(range(2 * count))]
-
-
-def test_a_server_with_devices_lands_on_their_cell():
-    table = a_fleet({"numa_topology": random_fleets.TOPOLOGY, "pci_stats": GPUS})
-
-    a_decision(table).place(asking(PINNED, gpus=1), UUIDS[:1], 1, 0)
-
-    assert pinned(table, "h1") == [set(), {4, 5}]
-    assert [pool.count for pool in table.value(0, "pci_stats").pools] == [1]
 
 
 @pytest.mark.parametrize(("semantics", "forgotten"), [("newton", True), ("current", False)])

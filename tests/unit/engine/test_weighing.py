@@ -6,9 +6,7 @@ import pytest
 from scheduler import semantics
 from scheduler.engine.evaluation import (
     bounds_for,
-    bounds_of,
     extremes,
-    restore_bounds,
     weigh,
     weighted,
 )
@@ -122,19 +120,3 @@ def test_every_part_can_be_read_again():
     assert part.weighted.tolist() == [0.5, 2.0, 1.0]
     assert part.at(np.array([2, 0])).weighted.tolist() == [1.0, 0.5]
     assert (hosts, totals.tolist()) == (["h2", "h3", "h1"], [2.0, 1.0, 0.5])
-
-
-def test_weighers_forget_what_they_have_seen_since():
-    ram, disk, io_ops = (cls(a_conf()) for cls in (RAMWeigher, DiskWeigher, IoOpsWeigher))
-    weighers, table = [ram, disk, io_ops], a_fleet({"free_ram_mb": 10}, {"free_ram_mb": 20})
-    before = bounds_of(weighers)
-    weigh(weighers[:1], candidates(table), a_request(), semantics.NEWTON)
-    assert (ram.minval, ram.maxval) == (0, 20.0)
-    disk.minval = -1
-
-    restore_bounds(weighers, before)
-
-    assert bounds_of(weighers) == before == [(0, None)] * 3
-    assert "minval" not in vars(io_ops)
-    with pytest.raises(ValueError, match="shorter"):
-        restore_bounds(weighers, before[:2])

@@ -28,18 +28,6 @@ def found(database: Database, name: str) -> list[str | None]:
         return [told["request_id"] for told in decisions.find(connection, name)]
 
 
-def test_records_are_found_by_request_and_instance(database: Database) -> None:
-    store = Store(database, "sched1", 7, 1000)
-    for number in range(3):
-        store.put(a_record(number))
-    store.close()
-    assert found(database, "req-1") == ["req-1"]
-    assert found(database, "uuid-2") == ["req-2"]
-    assert found(database, "uuid-of-all") == ["req-2", "req-1", "req-0"]
-    assert found(database, "else") == []
-    assert store.left_out == 0
-
-
 def test_a_database_that_is_away_holds_nobody_up(tmp_path, caplog):
     store = Store(Database(f"sqlite:///{tmp_path}/none/nova.sqlite"), "sched1", 7, 1000)
     for number in range(3):

@@ -12,25 +12,6 @@ SEVERAL = "2 values found, of which the minimum value will be used."
 
 
 @pytest.mark.parametrize(
-    ("metadata", "values"),
-    [
-        pytest.param([], set(), id="no aggregate"),
-        pytest.param([{}], set(), id="no metadata"),
-        pytest.param([{"Zone": "z1"}], set(), id="keys have a case"),
-        pytest.param([{"zone": "z1"}], {"z1"}, id="one value"),
-        pytest.param([{"zone": "z1, Z2 ,z3"}], {"z1", "Z2", "z3"}, id="split and stripped"),
-        pytest.param([{"zone": "z1"}, {"zone": "z1,z2"}, {"x": "y"}], {"z1", "z2"}, id="united"),
-        pytest.param([{"zone": ""}], {""}, id="an empty value is a value"),
-        pytest.param([{"zone": "a,"}], {"a", ""}, id="a comma at the end leaves an empty one"),
-    ],
-)
-def test_values_are_split_and_united(metadata, values):
-    aggregates = [objects.Aggregate(metadata=each) for each in metadata]
-
-    assert aggregate_metadata.split_values(aggregates, "zone") == values
-
-
-@pytest.mark.parametrize(
     ("metadata", "number", "messages"),
     [
         pytest.param([], None, [], id="no aggregate"),
@@ -60,10 +41,3 @@ def test_overrides_per_host():
 
     assert found.tolist() == [2.0, 16.0, 16.0]
     assert hosts.overridden("n", int, 7).tolist() == [2.0, 7.0, 7.0]
-
-
-def test_keys_come_sorted_and_once():
-    aggregates = [objects.Aggregate(metadata=each) for each in ({"b": "1"}, {"a": "1", "b": "2"})]
-
-    assert aggregate_metadata.keys(aggregates) == ["a", "b"]
-    assert aggregate_metadata.values(aggregates, "b") == {"1", "2"}

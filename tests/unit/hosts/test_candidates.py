@@ -19,14 +19,6 @@ def hosts():
     )
 
 
-def test_columns_follow_the_selection(hosts):
-    left = hosts.take(np.array([2, 1]))
-    assert (left.free_ram_mb.tolist(), names(left)) == ([10, 20], ["h3", "h2"])
-    assert names(hosts.take(np.array([True, False, True]))) == ["h1", "h3"]
-    with pytest.raises(AttributeError, match="free_ram"):
-        hosts.free_ram  # noqa: B018
-
-
 def test_the_view_of_a_host_is_the_same_within_a_decision(hosts):
     [first, *_others] = hosts
     assert hosts.take(np.array([0])).states()[0] is first
@@ -38,32 +30,6 @@ def test_hosts_are_named_exactly_and_instances_counted(hosts):
     assert hosts.running_on(["h1", "h9"]).tolist() == [True, False, False]
     assert hosts.count_instances(["u1", "u1", "u2", "u3", "U3", "u9"]).tolist() == [2, 1, 0]
     assert hosts.count_instances([]).tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("wanted", "left"),
-    [
-        (("n1",), ["h1"]),
-        (("n1", "n1"), ["h1"]),
-        (("n2", "n1"), ["h1", "h2"]),
-        (("n3",), []),
-        ((), []),
-    ],
-)
-def test_hosts_have_one_of_the_texts_wanted(wanted, left):
-    hosts = candidates(a_fleet({}, {}))
-    assert names(hosts.take(hosts.having("nodename", wanted))) == left
-
-
-def test_no_hosts_need_no_reading(hosts):
-    nothing = hosts.take(hosts.everything(False))
-    found = (
-        nothing.per_document("stats", None),
-        nothing.per_value("host", None),
-        nothing.count_instances(["u1"]),
-        nothing.service_up,
-    )
-    assert [each.tolist() for each in found] == [[]] * 4
 
 
 @pytest.mark.parametrize(

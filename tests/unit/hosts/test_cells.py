@@ -9,7 +9,7 @@ from oslo_db import exception as db_exception
 from oslo_utils import timeutils
 
 from scheduler import objects
-from scheduler.db import cells, compute_nodes, instances
+from scheduler.db import cells, compute_nodes, instances, services
 from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
@@ -22,7 +22,7 @@ from scheduler.threads import in_thread
 from tests import builders, nova_layouts
 from tests.nova_layouts import NEWTON
 from tests.novas import Nova
-from tests.unit.db.builders import instance
+from tests.unit.db.builders import delete_host, instance
 from tests.unit.hosts.reading import Clock
 from tests.waiting import wait_until
 
@@ -119,6 +119,22 @@ def test_changes_in_every_cell_are_seen_at_once(manager, nova):
     }
     assert free == {"a1": 11, "a2": 7680, "b1": 22}
     assert manager.table.host_of_instance == {server.uuid: "b1"}
+
+
+def test_what_goes_in_one_cell_leaves_the_others(manager, nova):
+    """Rows of different cells have equal ids."""
+    for cell, host in (("a", "a1"), ("b", "b1")):
+        nova.change(cell, instances.create, instance(host=host, node=host, uuid=f"on-{host}"))
+    nova.change("a", services.change, "a2", "nova-compute", disabled=True)
+    manager.refresh()
+    found = manager.table.services
+    assert [found[host]["disabled"] for host in ("a1", "a2", "b1")] == [False, True, False]
+    nova.change("a", delete_host, "a1")
+    nova.change("a", instances.destroy, "on-a1")
+    for read in (manager.refresh, manager.refresh_everything):
+        read()
+        assert seen(manager) == ["a2", "b1"]
+        assert manager.table.host_of_instance == {"on-b1": "b1"}
 
 
 def test_aggregates_are_those_of_the_api_database(manager, nova):

@@ -1,13 +1,10 @@
 """Recorded messages through the serializer, the endpoint and the manager, file by file."""
 
-import json
 from typing import Any
 
 import pytest
-from oslo_messaging._drivers.common import serialize_remote_exception
 
-from scheduler import errors, objects
-from scheduler.objects import registry
+from scheduler import objects
 from scheduler.rpc.context import RequestContext, RequestContextSerializer
 from scheduler.rpc.dispatcher import SchedulerEndpoint
 from tests.unit.objects import wire_samples
@@ -86,37 +83,6 @@ def test_newton_s_reply(kind: str, reply: str) -> None:
     answer = dispatched(f"derived-newton-select_destinations-v4.3-{kind}.request", driver)
     sent = SERIALIZER.serialize_entity(None, answer)
     assert wire_samples.comparable(sent) == wire_samples.comparable(recorded)
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("error-no_valid_host-empty_reason.reply", ""),
-        ("error-no_valid_host.reply", "There are not enough hosts available."),
-    ],
-)
-def test_errors_as_nova_rebuilds_them(name: str, reason: str) -> None:
-    theirs = json.loads(wire_samples.load(name)["failure"])
-    error = errors.NoValidHost(reason=reason)
-    try:
-        raise error
-    except errors.NovaException:
-        ours = json.loads(serialize_remote_exception((type(error), error, error.__traceback__)))
-    assert {**ours, "tb": None} == {**theirs, "tb": None}
-    assert ours["tb"][-1] == theirs["tb"][-1]
-
-
-def test_objects_that_nova_would_send_back_are_read() -> None:
-    """Nova asks its conductor to fit objects of a newer version; here they are read as they are."""
-    message = wire_samples.load("conductor-object_backport_versions.request")
-    envelope, manifest = message["args"]["objinst"], message["args"]["object_versions"]
-    spec = objects.from_primitive(envelope)
-    assert (spec.memory_mb, spec.num_instances) == (2048, 1)
-    assert wire_samples.comparable(objects.to_primitive(spec)) == wire_samples.comparable(envelope)
-    for name, version in manifest.items():
-        ours = getattr(registry.CLASSES.get(name), "VERSION", None)
-        assert ours is not None, f"{name} is unknown"
-        assert registry.parse(ours) >= registry.parse(version), name
 
 
 @pytest.mark.parametrize(

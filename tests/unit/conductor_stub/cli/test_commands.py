@@ -120,7 +120,7 @@ def asked_for(database, *words, **options):
         (["--group", "nope"], errors.InstanceGroupNotFound, "Instance group nope"),
         ([ZONE, "nope"], errors.InvalidRequest, "there is no zone 'nope'"),
         ([ZONE, "az1:nope"], errors.ComputeHostNotFound, "host nope"),
-        ([ZONE, "az1:cmp1:nope"], errors.ComputeHostNotFound, "cmp1:nope"),
+        ([ZONE, "az1:cmp1:no:such"], errors.ComputeHostNotFound, "cmp1:no:such"),
     ],
 )
 def test_what_does_not_exist_is_named(database, words, error, reason):
@@ -135,6 +135,7 @@ def test_what_does_not_exist_is_named(database, words, error, reason):
         ([], "az1", Placement("az1")),
         ([ZONE, "nova"], None, Placement("nova")),
         ([ZONE, "az1:cmp1:node1"], None, Placement("az1", "cmp1", "node1")),
+        ([ZONE, "az1::node1"], None, Placement("az1", None, "node1")),
         ([ZONE, ":cmp1"], "az1", Placement("az1", "cmp1")),
         (["--ignore-host", "x"], None, Placement(ignored_hosts=("x",))),
     ],
