@@ -10,7 +10,6 @@ import re
 import pytest
 
 from scheduler import errors, numa, pci, semantics
-from scheduler.hosts.rows import Ratios
 from scheduler.semantics import CURRENT, NEWTON
 from tests.builders import a_conf
 
@@ -44,24 +43,6 @@ def test_the_compatibility_page_lists_every_entry_in_order():
     entries = [field.name for kind in kinds for field in dataclasses.fields(kind)]
 
     assert listed == [name for name in entries if name != "pci"]
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "ratios"),
-    [
-        ("current", {}, Ratios(4.0, 1.0, 1.0)),
-        ("newton", {}, Ratios(16.0, 1.5, 1.0)),
-        ("newton", {"initial_cpu_allocation_ratio": 3.0}, Ratios(16.0, 1.5, 1.0)),
-        ("newton", {"cpu_allocation_ratio": 2.0}, Ratios(2.0, 1.5, 1.0)),
-        ("newton", {"cpu_allocation_ratio": 0.0}, Ratios(16.0, 1.5, 1.0)),
-    ],
-)
-def test_ratios_that_nobody_set(name, options, ratios):
-    conf = conf_of(name)
-    for option, value in options.items():
-        conf.set_override(option, value)
-
-    assert Ratios.from_conf(conf) == ratios
 
 
 @pytest.mark.parametrize(

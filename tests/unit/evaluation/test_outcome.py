@@ -12,15 +12,6 @@ def outcomes(item, wanted="all"):
     return Evaluation(wanted).outcomes(item)
 
 
-def test_a_case_that_both_decide_alike():
-    (outcome,) = outcomes(a_case(a_fleet(4096), expect={**EXPECT, "limits": {}}))
-    assert outcome.name == outcome.line["name"] == "suite/d1"
-    assert outcome.suite == "suite"
-    assert "disagreement" not in outcome.line
-    assert outcome.differences == ["limits h1/h1: {'memory_mb': 8192.0}, expected None"]
-    assert outcome.reason_for_difference is None
-
-
 def test_a_disagreement_is_reported():
     expect = {"passed": [["h1", "h1"]], "limits": {"h1/h1": {"memory_mb": 8192.0}}, **EXPECT}
     case = a_case(a_fleet(4096), instance_uuids=UUIDS[:2], expect=expect)

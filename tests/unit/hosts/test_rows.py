@@ -142,8 +142,9 @@ def test_numbers_that_were_never_written_are_zero(name, column):
         ("current", {}, (4.0, 1.0, 1.0)),
         ("current", {"cpu_allocation_ratio": 2.0, "ram_allocation_ratio": 0.0}, (2.0, 1.0, 1.0)),
         ("current", {"disk_allocation_ratio": 3.0}, (4.0, 1.0, 3.0)),
-        ("newton", {}, (16.0, 1.5, 1.0)),
+        ("newton", {"cpu_allocation_ratio": 0.0}, (16.0, 1.5, 1.0)),
         ("newton", {"ram_allocation_ratio": 2.5}, (16.0, 2.5, 1.0)),
+        ("newton", {"initial_cpu_allocation_ratio": 3.0}, (16.0, 1.5, 1.0)),
     ],
 )
 def test_ratios_for_hosts_that_have_none(semantics, options, expected):

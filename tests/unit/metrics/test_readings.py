@@ -13,8 +13,7 @@ from scheduler.metrics import catalogue, readings
 from scheduler.metrics.catalogue import Metric
 from scheduler.metrics.samples import Samples
 from scheduler.rpc.in_flight import InFlightRequests
-from tests.builders import NOW, a_fleet, a_request
-from tests.unit.status_page.test_fleet import a_manager as a_manager_of
+from tests.builders import NOW, a_fleet
 
 DOWN_SECONDS = 60.0
 
@@ -100,15 +99,3 @@ def test_a_process_that_starts() -> None:
     assert values(samples, catalogue.GC_RUNS).keys() == {("0",), ("1",), ("2",)}
     [python] = values(samples, catalogue.PYTHON_INFO)
     assert python[0] == platform.python_version()
-
-
-def test_capacity_by_zone_and_what_fits() -> None:
-    samples, manager = Samples(), a_manager_of("h1", "h2")
-    readings.read_capacity(samples, manager, "nova", [a_request().flavor])
-    kinds = {"physical": 8, "capacity": 128, "used": 0, "free": 128}
-    expected = {("nova", kind): count for kind, count in kinds.items()}
-    assert values(samples, catalogue.ZONE_VCPUS) == expected
-    assert values(samples, catalogue.ZONE_MEMORY)["nova", "free"] == 2 * 6 * 1024**3
-    assert values(samples, catalogue.ZONE_DISK)["nova", "physical"] == 200 * 1024**3
-    assert values(samples, catalogue.ZONE_HOSTS) == {("nova", "all"): 2, ("nova", "taking"): 2}
-    assert values(samples, catalogue.FITS) == {("m1.tiny", "nova"): 24}

@@ -26,15 +26,6 @@ def test_tags_become_text():
     assert pool == {**PLAIN, "a": "True", "b": "10", "c": None}
 
 
-def test_content_and_text():
-    stored = text({**PLAIN, "physical_network": "p"}, {**PLAIN, "numa_node": None})
-    first, second = Pools.from_text(stored), Pools.from_text(stored)
-    assert first == second
-    assert hash(first) == hash(second)
-    assert Pools.from_text(first.to_text()) == first
-    assert first != Pools.from_text(text(PLAIN))
-
-
 def test_devices_on_a_cell():
     pools = Pools.from_text(text(PLAIN, {**PLAIN, "count": 3}, {**PLAIN, "numa_node": None}))
     assert [pools.devices_on(node) for node in (0, 1)] == [5, 0]
