@@ -37,6 +37,8 @@ _MODULES: Final = (
     *("pymysql", "psycopg", "cliff.formatters.json_format", "cliff.formatters.table"),
 )
 _READ_BYTES: Final = 65536
+#: Where others leave it a fiftieth of a processor, to import takes minutes.
+PATIENCE_SECONDS: Final = 200
 #: In a forked program: its exit status, by its process id.
 _ends: dict[int, int] = {}
 
@@ -100,7 +102,7 @@ class Zygote:
             self._process.stdin.write(line.encode() + b"\n")
             self._process.stdin.flush()
             with self.told:
-                if not self.told.wait_for(lambda: self._pids, 60):
+                if not self.told.wait_for(lambda: self._pids, PATIENCE_SECONDS):
                     raise AssertionError("the zygote does not answer")
                 return Forked(self, self._pids.pop())
 
