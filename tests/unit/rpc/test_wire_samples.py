@@ -1,10 +1,12 @@
 """Recorded messages through the serializer, the endpoint and the manager, file by file."""
 
+import json
 from typing import Any
 
 import pytest
+from oslo_messaging._drivers.common import serialize_remote_exception
 
-from scheduler import objects
+from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext, RequestContextSerializer
 from scheduler.rpc.dispatcher import SchedulerEndpoint
 from tests.unit.objects import wire_samples
@@ -120,3 +122,14 @@ def test_contexts_come_and_go_unchanged(name: str) -> None:
         assert ours[key] == theirs[key], key
     logged = context.get_logging_values()
     assert (logged["request_id"], logged["user_id"]) == (theirs["request_id"], theirs["user_id"])
+
+
+def test_an_error_without_a_reason_is_as_nova_rebuilds_it() -> None:
+    theirs = json.loads(wire_samples.load("error-no_valid_host-empty_reason.reply")["failure"])
+    error = errors.NoValidHost(reason="")
+    try:
+        raise error
+    except errors.NovaException:
+        ours = json.loads(serialize_remote_exception((type(error), error, error.__traceback__)))
+    assert {**ours, "tb": None} == {**theirs, "tb": None}
+    assert ours["tb"][-1] == theirs["tb"][-1]
