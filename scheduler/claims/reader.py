@@ -157,11 +157,11 @@ class ClaimReader:
             self.ids.add([read.newest])
             self.ids.skipped.clear()
 
-    def close(self, ids: Collection[int], now: float) -> bool:
-        """Close claims that are over, if it is time for that; whether it is."""
-        if not ids or not is_due(self._closed_at, CLOSE_SECONDS, now):
+    def close(self, over: Mapping[int, int], now: float) -> bool:
+        """Close claims that are *over*, if it is time for that; whether it is."""
+        if not over or not is_due(self._closed_at, CLOSE_SECONDS, now):
             return False
-        self.database.write_retrying(lambda conn: claim_rows.close(conn, ids, utc(now)))
+        self.database.write_retrying(lambda conn: claim_rows.close(conn, over, utc(now)))
         self._closed_at = now
         return True
 

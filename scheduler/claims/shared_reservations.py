@@ -95,8 +95,9 @@ class SharedReservations(Reservations):
         self.histories_lost = 0
         #: Until then nobody claims.
         self.held_until = float("-inf")
-        #: Claims that are over as this worker sees it: when they are to be closed for everybody.
-        self.over: dict[int, float] = {}
+        #: Claims that are over as this worker sees it, by id: when they are to be closed for
+        #: everybody, and their generation.
+        self.over: dict[int, tuple[float, int]] = {}
         #: Generations that this worker is about to write.
         self.in_flight: set[int] = set()
         #: By host what is counted there; the next read of all claims learns about the others.
@@ -185,7 +186,7 @@ class SharedReservations(Reservations):
             claim = self._claims[reservation]
             for earlier in self.of((reservation.uuid,)):
                 if (replaced := self._claims[earlier]).row is not None:
-                    self.over[replaced.row.id] = NEVER_CLOSED
+                    self.over[replaced.row.id] = NEVER_CLOSED, replaced.row.generation
                     self.release(earlier)
             self._show(reservation)
             claim.since = self._reader.reads + 1
@@ -212,9 +213,9 @@ class SharedReservations(Reservations):
             hold = self.grace_seconds
             recovery.write_again(self.database, values, now, hold, self.new_generation)
             self._writes_again = False
-        due = [number for number, due_at in self.over.items() if due_at <= now]
+        due = {number: made for number, (due_at, made) in self.over.items() if due_at <= now}
         if self._reader.close(due, now):
-            self.over.update(dict.fromkeys(self.over.keys() & due, NEVER_CLOSED))
+            self.over |= {n: (NEVER_CLOSED, due[n]) for n in self.over.keys() & due}
         self._reader.purge(now)
         self._read = self._reader.read(
             now, lambda: self._of_id.keys() | self.over.keys(), self._uncounted
@@ -264,8 +265,9 @@ class SharedReservations(Reservations):
         """Claim nothing for a while after a mark; a refusal, which is closed, holds nobody."""
         if row.closed_at is None and row.request_id == recovery.MARK:
             latest = self.clock() + 2 * self.grace_seconds
-            self.over[row.id] = min(seconds(row.expires_at), latest)
-            self.held_until = max(self.held_until, self.over[row.id])
+            until = min(seconds(row.expires_at), latest)
+            self.over[row.id] = until, row.generation
+            self.held_until = max(self.held_until, until)
 
     def _count(self, row: Any, key: Key, since: int) -> None:
         is_named = not row.consumer_uuid.startswith(UNNAMED)
@@ -362,5 +364,6 @@ class SharedReservations(Reservations):
             elif claim.row is not None and self.end_of(reservation, now) is not None:
                 is_own = claim.consumer in self._answered
                 own, foreign = CLOSE_OWN_AFTER_SECONDS, CLOSE_FOREIGN_AFTER_SECONDS
-                self.over[claim.row.id] = now + (own if is_own else foreign)
+                due_at = now + (own if is_own else foreign)
+                self.over[claim.row.id] = due_at, claim.row.generation
                 self._end(claim)

@@ -65,8 +65,8 @@ def release(command: Base, args: Any) -> dict[str, Any]:
     if missing:
         reason = f"no open claim of {', '.join(missing)}"
         raise errors.InvalidRequest(field="CONSUMER", reason=reason)
-    ids = [each.id for each in found if not wanted or each.consumer_uuid in wanted]
-    closed = database.write_retrying(lambda conn: claims.close(conn, ids, rows.utcnow()))
+    over = {e.id: e.generation for e in found if not wanted or e.consumer_uuid in wanted}
+    closed = database.write_retrying(lambda conn: claims.close(conn, over, rows.utcnow()))
     return {"closed": closed}
 
 

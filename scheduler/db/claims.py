@@ -191,16 +191,16 @@ def answered(connection: Connection, uuids: Collection[str], request_id: str) ->
     }
 
 
-def close(connection: Connection, ids: Collection[int], now: datetime.datetime) -> int:
-    """Close the claims with these ids as far as they are open; return how many there were."""
+def close(connection: Connection, generations: Mapping[int, int], now: datetime.datetime) -> int:
+    """Close claims, given by their ids, as far as they are open; return how many there were.
+
+    Ids come again where the database has gone back, *generations* do not.
+    """
     closed = 0
-    for some in rows.in_batches(sorted(ids)):
-        statement = (
-            claims.update()
-            .where(claims.c.id.in_(some), claims.c.closed_at.is_(None))
-            .values(closed_at=now)
-        )
-        closed += connection.execute(statement).rowcount
+    for some in rows.in_batches(sorted(generations)):
+        is_same = claims.c.generation.in_([generations[number] for number in some])
+        is_open = claims.c.id.in_(some) & is_same & claims.c.closed_at.is_(None)
+        closed += connection.execute(claims.update().where(is_open).values(closed_at=now)).rowcount
     return closed
 
 

@@ -87,7 +87,11 @@ class Checks:
             if row.host is not None and not row.deleted:
                 taken[row.host][row.uuid] = row.memory_gb
         for row in self._server.tables["claims"].values():
-            if row.closed_at is None and row.host and not self._is_over(row.consumer_uuid):
+            if (
+                row.closed_at is None
+                and row.host
+                and not self._is_over(row.consumer_uuid, row.host)
+            ):
                 taken[row.host][row.consumer_uuid] = row.memory_mb // 1024
         for uuid, (host, gb, scheduler) in self.promised.items():
             if not scheduler.process.dead:
@@ -99,12 +103,13 @@ class Checks:
         self.restored_at = self._kernel.now
         self.limits()
 
-    def _is_over(self, uuid: str) -> bool:
+    def _is_over(self, uuid: str, host: str) -> bool:
+        """True when the instance is deleted, failed or on another host than *host*."""
         number = self._fleet.ids.get(uuid)
         if number is None:
             return False
         row = self._server.tables[INSTANCES][number]
-        return bool(row.deleted or (row.vm_state == "error" and row.host is None))
+        return bool(row.deleted or (row.host != host if row.host else row.vm_state == "error"))
 
     def _closed(self, before: Row, after: Row | None) -> None:
         """A claim that still counts may only make way for another one of its instance."""
@@ -142,7 +147,7 @@ class Checks:
         is_there = row.host == claim.host and (
             row.task_state in COUNTED_TASKS or row.vm_state == "active"
         )
-        return is_there or self._is_over(claim.consumer_uuid)
+        return is_there or self._is_over(claim.consumer_uuid, claim.host)
 
     def _slots(self, asked: Asked, free: dict[str, int]) -> int:
         """Places for *asked*, if all others under way take what hinders it most."""
@@ -202,15 +207,18 @@ class Checks:
             self._kernel.fail("refused", f"{asked.request_id} of {asked.gb} GB fits: {free}")
 
     def _is_lost(self, asked: Asked) -> bool:
-        """True when nobody who lives knows its answer, or it is to be written again just now."""
+        """True when nobody who lives knows its answer, or it is to be written again just now.
+
+        Refusals take nothing, and are not written again.
+        """
         if self.restored_at < asked.answered_at:
             return False
         is_early = self._kernel.now < self.restored_at + WRITTEN_AGAIN_IN_SECONDS
-        return is_early or asked.answered_by.dead
+        return is_early or not asked.answer or asked.answered_by.dead
 
     def _claimed(self, asked: Asked, answer: tuple[str, ...]) -> None:
         rows = self._server.tables["claims"].values()
         found = {row.consumer_uuid: row.host for row in rows if row.closed_at is None}
         for uuid, host in zip(asked.names, answer, strict=True):
-            if found.get(uuid) != host and not self._is_over(uuid):
+            if found.get(uuid) != host and not self._is_over(uuid, host):
                 self._kernel.fail("unclaimed", f"{uuid} was told {host}, without a claim")

@@ -220,13 +220,13 @@ def _insert(one: Transaction, values: Sequence[Mapping[str, Any]]) -> list[Row]:
     return found
 
 
-def close(connection: Any, ids: Collection[int], now: datetime.datetime) -> int:
+def close(connection: Any, generations: Mapping[int, int], now: datetime.datetime) -> int:
     def run(one: Transaction) -> int:
         closed = 0
-        for number in sorted(ids):
+        for number, generation in sorted(generations.items()):
             one.lock(CLAIMS, number)
             row = one.get(CLAIMS, number)
-            if row is not None and row.closed_at is None:
+            if row and row.closed_at is None and row.generation == generation:
                 one.put(CLAIMS, number, row.but(closed_at=now))
                 closed += 1
         return closed

@@ -118,6 +118,20 @@ def test_who_did_not_see_it_claims_nothing_for_a_while_either(fleet, worker, clo
     assert fleet.claims() == callers.given
 
 
+def test_nobody_closes_a_claim_for_one_that_had_its_id(fleet, worker, clock):
+    one, other, over, callers = worker(), worker(), a_name(), Callers(fleet)
+    earlier = copied(fleet.database)
+    fleet.wait_for_host(over, GB)
+    one.hosts("req-1", GB, over)
+    fleet.delete(over)
+    one.manager.refresh()
+    put_back(fleet.database, earlier)
+    callers.ask(other)
+    clock.pass_by(3)  # it is to be closed by now
+    one.manager.refresh()
+    assert fleet.claims() == callers.given
+
+
 def test_an_answer_that_is_written_again_is_given_again(fleet, worker):
     one, other, name = worker(), worker(), a_name()
     earlier = copied(fleet.database)

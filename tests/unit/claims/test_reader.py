@@ -63,7 +63,9 @@ def generation_known(worker):
 def close(fleet, number, ago_seconds=0.0):
     """Close the claim *number*; it takes so long to be written."""
     with fleet.database.write() as conn:
-        claim_rows.close(conn, [number], fleet.now() - datetime.timedelta(seconds=ago_seconds))
+        [row] = claim_rows.by_ids(conn, [number])
+        at = fleet.now() - datetime.timedelta(seconds=ago_seconds)
+        claim_rows.close(conn, {number: row.generation}, at)
 
 
 @pytest.fixture
