@@ -81,6 +81,7 @@ class HostManager:
         self.reservations = reservations(self.table)
         self.lock = threading.RLock()
         self.clock = clock
+        self._check_clock: Callable[[], None] = lambda: None
         self.read_at: float | None = None
         self._take_intervals(conf)
         self._reader = reader
@@ -119,9 +120,8 @@ class HostManager:
         return "enabled_filters"
 
     def keep_time_by(self, clock: SteadyClock) -> None:
-        """Have *clock* for the time, and look after each read whether the machine's has jumped."""
-        self.clock = clock
-        self.read_listeners.append(lambda _cost: clock.check())
+        """Have *clock* for the time, and look before each read whether the machine's is right."""
+        self.clock, self._check_clock = clock, clock.check
 
     # --- state ---------------------------------------------------------------------------
 
@@ -252,6 +252,7 @@ class HostManager:
 
     def _read(self) -> None:
         """Read, and note whether that failed; requests that an earlier read serves do not know."""
+        self._check_clock()
         started, cost = time.perf_counter(), ReadCost(failed=True)
         try:
             self._read_and_apply(self.clock(), cost)

@@ -28,8 +28,8 @@ JUMP_SECONDS = 2.0
 ASKED_AGAIN_SECONDS = 60.0
 _ADOPTED = "The clock of this machine was set by %+.0f s, to the time that the database has"
 _IGNORED = (
-    "The clock of this machine is off by %+.0f s since it was set; decisions go on with the time "
-    "as it was, which is that of the database"
+    "The clock of this machine is off by %+.0f s; decisions go on with the time that the database "
+    "has"
 )
 
 
@@ -155,13 +155,24 @@ class SteadyClock:
         self._elapsed = elapsed
         self._offset_seconds = wall() - elapsed()
         self._ask_again_at = float("-inf")
+        self._is_set = False
 
     def __call__(self) -> float:
         """The time."""
         return self._elapsed() + self._offset_seconds
 
     def check(self) -> None:
-        """Look whether the machine's clock has jumped, and take over its time if it is right."""
+        """Look whether the machine's clock has jumped, and take over its time if it is right.
+
+        At first the time is that of *ask*, if the machine's is another one.
+        """
+        if not self._is_set and (right := self._ask()) is not None:
+            self._is_set = True
+            off_seconds = self() - right
+            if abs(off_seconds) >= JUMP_SECONDS:
+                LOG.warning(_IGNORED, off_seconds)
+                self._offset_seconds -= off_seconds
+                self._ask_again_at = self._elapsed() + ASKED_AGAIN_SECONDS
         jump_seconds = self._wall() - self()
         if abs(jump_seconds) < JUMP_SECONDS:
             self._offset_seconds += jump_seconds

@@ -19,6 +19,7 @@ class Machine:
         self.elapsed = 50.0
         self.off_seconds = off_seconds
         self.database_answers = True
+        self.database_off_seconds = 0.0
         self.asked = 0
         self.clock = SteadyClock(self.ask, self.wall, lambda: self.elapsed)
 
@@ -31,7 +32,7 @@ class Machine:
 
     def ask(self) -> float | None:
         self.asked += 1
-        return self.right if self.database_answers else None
+        return self.right + self.database_off_seconds if self.database_answers else None
 
     def later(self, seconds: float) -> None:
         """Time passes, and hosts are read."""
@@ -41,11 +42,14 @@ class Machine:
 
 @pytest.fixture
 def machine() -> Machine:
-    return Machine()
+    started = Machine()
+    started.later(0)
+    started.asked = 0
+    return started
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR, 10.0, -10.0])
-def test_a_jump_is_followed_if_it_is_right(machine, caplog, jump):
+def test_a_jump_to_another_time_is_not_followed(machine, caplog, jump):
     machine.off_seconds = jump
     assert machine.clock() == machine.right, "nobody was asked yet"
     for _ in range(10):
@@ -54,14 +58,38 @@ def test_a_jump_is_followed_if_it_is_right(machine, caplog, jump):
     assert machine.asked == 1, "about each jump once a minute"
     assert [each.levelno for each in caplog.records] == [logging.WARNING]
     assert f"{jump:+.0f} s" in caplog.text
-    wrong = Machine(jump)
-    assert wrong.clock() == wrong.right + jump, "as the machine had it at the start"
+    machine.off_seconds = 0
+    machine.later(1)
+    assert machine.clock() == machine.right
+
+
+@pytest.mark.parametrize("off", [HOUR, -HOUR, 10.0, -10.0])
+def test_at_the_start_the_time_is_that_of_the_database(caplog, off):
+    wrong = Machine(off)
+    assert wrong.clock() == wrong.right + off, "nobody was asked yet"
+    wrong.database_answers = False
     wrong.later(1)
-    for each in (machine, wrong):
-        each.off_seconds = 0
-        each.later(1)
-        assert each.clock() == each.right
-    assert "set by" in caplog.text
+    assert wrong.clock() == wrong.right + off
+    wrong.database_answers = True
+    wrong.later(1)
+    assert wrong.clock() == wrong.right
+    wrong.later(1)
+    assert (wrong.asked, len(caplog.records)) == (2, 1)
+    assert f"{off:+.0f} s" in caplog.text
+    wrong.off_seconds = 0
+    wrong.later(1)
+    assert wrong.clock() == wrong.right
+    wrong.off_seconds = off
+    wrong.later(refresh.ASKED_AGAIN_SECONDS)
+    assert wrong.clock() == wrong.right
+    assert "set by" not in caplog.text
+
+
+def test_a_jump_to_the_time_of_the_database_is_followed(machine, caplog):
+    machine.database_off_seconds = machine.off_seconds = HOUR
+    machine.later(1)
+    assert machine.clock() == machine.wall()
+    assert "set by +3600 s" in caplog.text
 
 
 def test_small_steps_are_followed_without_asking(machine):
