@@ -14,7 +14,6 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,6 +41,7 @@ from scheduler.explain.refusal import note_refusal
 from scheduler.filters.registry import load_filters
 from scheduler.hosts.candidates import Candidates, Scope, rows_of_nodes
 from scheduler.hosts.host_state import Fitting
+from scheduler.hosts.refresh import is_due
 from scheduler.hosts.table import HostTable
 from scheduler.weights.registry import load_weighers
 
@@ -53,7 +53,6 @@ PAUSES_SECONDS: Final = (0.0, 0.01, 0.02, 0.05, *[0.1] * 16)
 """Pauses of a request that waits for reservations in doubt: in all less than two seconds.  The
 first time it reads once more in any case: an instance may have arrived between the read of its row
 and that of its host's report, which then counts it beside its claim."""
-
 
 #: Seconds between two looks at the file of options.
 CHECK_SECONDS = 300
@@ -69,16 +68,13 @@ class JsonOptions:
         self.path = path
         self.known: Any = {}
         self._clock = clock
-        self._checked_at: float | None = None
-        self._modified_at = -math.inf
+        self._checked_at = self._modified_at = -math.inf
         self.current()
 
     def current(self) -> Any:
         """The content as of at most five minutes ago; empty if it is no JSON."""
         now = self._clock()
-        # A clock that was set back must not put off the next check.
-        is_new = self._checked_at is not None and 0 <= now - self._checked_at < CHECK_SECONDS
-        if self.path and not is_new:
+        if self.path and is_due(self._checked_at, CHECK_SECONDS, now):
             self._checked_at = now
             LOG.debug("Start to check scheduler configuration file at: %s", self.path)
             self._read()
@@ -128,8 +124,7 @@ class Settings:
     def own_spec(self, spec: objects.RequestSpec) -> objects.RequestSpec:
         """A copy of *spec* for one decision, which changes it; no file is read."""
         own = spec.copy()
-        known = self.json_options.known
-        own.config_options = copy.deepcopy(known) if known else {}
+        own.config_options = copy.deepcopy(self.json_options.known)
         return own
 
 
@@ -158,7 +153,7 @@ class FilterScheduler(Scheduler):
         self.settings = Settings.from_conf(conf, host_manager)
         self.pause: Callable[[float], None] = time.sleep
         #: Entered around each decision with all that it depends on, under the decision lock.
-        self.watch: Callable[[Any], AbstractContextManager[Any]] = contextlib.nullcontext
+        self.watch: Callable[[Any], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
 
     def select_destinations(
         self,
@@ -240,14 +235,14 @@ class FilterScheduler(Scheduler):
                     if pause is not None:
                         if pause:
                             self.pause(pause)
-                        self._timed(record, REFRESH, self.host_manager.refresh)
+                        self._read_again(record)
                         continue
                     result = self._timed(record, CLAIM, claiming.refused, refusal)
                 else:
                     if reads_again and self._may_lack_hosts(request, decided):
                         reads_again = False
                         self._release(decided)
-                        self._timed(record, REFRESH, self.host_manager.refresh)
+                        self._read_again(record)
                         continue
                     result = self._timed(record, CLAIM, claiming.book, decided)
                 if not isinstance(result, Lost):
@@ -256,10 +251,15 @@ class FilterScheduler(Scheduler):
                     continue
                 LOG.debug("Others have claimed what was chosen for %s", request.names)
                 record.claim, record.races_lost = result.outcome, record.races_lost + 1
-                self._timed(record, REFRESH, self.host_manager.refresh)
+                self._read_again(record)
             conflict = errors.ClaimConflict(attempts=MOST_DECISIONS)
-            result = self._timed(record, CLAIM, claiming.refused, conflict)
-            return self._selections(result, record)
+            return self._selections(self._timed(record, CLAIM, claiming.refused, conflict), record)
+
+    def _read_again(self, record: DecisionRecord) -> None:
+        """Read the state; raises StateUnavailable where nothing can be claimed without."""
+        self._timed(record, REFRESH, self.host_manager.refresh)
+        if self.claims.needs_database and self.host_manager.is_failing:
+            raise errors.StateUnavailable(reason="claims cannot be read")
 
     @staticmethod
     def _timed(record: DecisionRecord, stage: str, work: Callable[..., Any], *args: Any) -> Any:

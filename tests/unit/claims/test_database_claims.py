@@ -325,3 +325,14 @@ def test_a_claim_that_is_made_stays_whatever_befalls_the_next_write(fleet, worke
     assert pending.book() == Booked(pending.decided.selections)
     assert [fleet.claims()[name]] == pending.hosts
     fleet.check()
+
+
+def test_a_race_lost_while_nothing_can_be_read_is_no_conflict(worker, monkeypatch):
+    def fail(*_arguments, **_more):
+        raise sa.exc.OperationalError("", {}, Exception("gone"))
+
+    one = worker()
+    monkeypatch.setattr(one.manager._reader, "read", fail)
+    one.manager.reservations.forget(list(one.manager.table.rows))
+    with pytest.raises(errors.StateUnavailable, match="claims cannot be read"):
+        one.hosts("req-1", GB, a_name())
