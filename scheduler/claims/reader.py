@@ -118,14 +118,14 @@ class ClaimReader:
             newest = claim_rows.newest(connection)
             generation, ids = claim_rows.open_ids(connection, last[0])
             gone = before - ids
-            is_lost = gone and gone - claim_rows.present(connection, gone)
+            is_lost = len(claim_rows.by_ids(connection, gone)) < len(gone)
             return replace(
                 begun,
                 rows=claim_rows.by_ids(connection, ids - before),
                 closed_ids=gone,
                 newest=newest,
                 hosts=hosts,
-                is_other=bool(is_lost) or _is_other(last, generation),
+                is_other=is_lost or _is_other(last, generation),
             )
 
         return self._run(ask)

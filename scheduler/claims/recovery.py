@@ -5,10 +5,11 @@ Everything that knows them does so before anybody claims anew (docs/decisions/00
 
 import datetime
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from oslo_db import exception as db_exception
+from sqlalchemy import Connection
 
 from scheduler import errors
 from scheduler.claims.reader import utc
@@ -31,31 +32,31 @@ def write_again(
     answered: Sequence[Mapping[str, Any]],
     now: float,
     hold_seconds: float,
-    generation: Callable[[], int],
 ) -> None:
     """Have all schedulers claim nothing until *now* + *hold_seconds*, and write what is missing.
 
+    No decision holds that was made before: the generations of all hosts go.
     *answered* are the values of claims as they were written.  Raises oslo.db's errors, and
     ClaimConflict if others are always faster.
     """
     mark = claim_rows.refusal(str(uuid.uuid4()), MARK, "", utc(now))
     until = utc(now + hold_seconds) + datetime.timedelta(seconds=1)
     mark |= {"closed_at": None, "expires_at": until}
-    database.write_retrying(lambda conn: claim_rows.insert(conn, [mark]))
+
+    def write_mark(connection: Connection) -> None:
+        claim_rows.forget_hosts(connection)
+        claim_rows.insert(connection, [mark])
+
+    database.write_retrying(write_mark)
     several = [each for each in answered if each["expires_at"] > utc(now)]
     for start in range(0, len(several), TOGETHER):
         some = several[start : start + TOGETHER]
-        if not any(
-            _is_written(database, some, utc(now), generation) for _try in range(TRIES_AT_MOST)
-        ):
+        if not any(_is_written(database, some, utc(now)) for _try in range(TRIES_AT_MOST)):
             raise errors.ClaimConflict(attempts=TRIES_AT_MOST)
 
 
 def _is_written(
-    database: Database,
-    several: Sequence[Mapping[str, Any]],
-    now: datetime.datetime,
-    generation: Callable[[], int],
+    database: Database, several: Sequence[Mapping[str, Any]], now: datetime.datetime
 ) -> bool:
     with database.read() as connection:
         found = claim_rows.of_consumers(connection, [each["consumer_uuid"] for each in several])
@@ -63,7 +64,7 @@ def _is_written(
     if not missing:
         return True
     hosts = claim_rows.begin(database, {(each["host"], each["node"]) for each in missing})
-    moves = {key: Move(row.id, row.generation, generation()) for key, row in hosts.items()}
+    moves = {key: Move.from_row(row) for key, row in hosts.items()}
     values = []
     for each in missing:
         move = moves[each["host"], each["node"]]

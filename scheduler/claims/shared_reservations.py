@@ -73,7 +73,7 @@ class SharedReservations(Reservations):
     """Reservations of this worker and claims of all others, on one table.
 
     *expiry_seconds* is how long a claim counts whose instance shows up nowhere, *grace_seconds* how
-    long all wait when the database has gone back; *generation* makes a new one.
+    long all wait when the database has gone back.
     """
 
     def __init__(
@@ -84,13 +84,11 @@ class SharedReservations(Reservations):
         expiry_seconds: float,
         grace_seconds: float,
         clock: Callable[[], float] = time.time,
-        generation: Callable[[], int] = claim_rows.new_generation,
     ) -> None:
         super().__init__(table, expiry_seconds)
         self.clock = clock
         self.database = reader.database
         self.grace_seconds = grace_seconds
-        self.new_generation = generation
         #: Number of times that the history of the claims was another one than the one known.
         self.histories_lost = 0
         #: Until then nobody claims.
@@ -141,11 +139,7 @@ class SharedReservations(Reservations):
 
     def moves(self, keys: Iterable[Key]) -> dict[Key, Move]:
         """Moves of these hosts, all counted, to new generations."""
-        found = {key: self.counted[key] for key in keys}
-        return {
-            key: Move(each.id, each.generation, self.new_generation())
-            for key, each in found.items()
-        }
+        return {key: Move.from_row(self.counted[key]) for key in keys}
 
     def in_doubt(self) -> list[Reservation]:
         """Reservations that perhaps took nothing when the state was read.
@@ -210,8 +204,7 @@ class SharedReservations(Reservations):
         now = self.clock()
         if self._writes_again:
             values = list(self._answered.values())
-            hold = self.grace_seconds
-            recovery.write_again(self.database, values, now, hold, self.new_generation)
+            recovery.write_again(self.database, values, now, self.grace_seconds)
             self._writes_again = False
         due = {number: made for number, (due_at, made) in self.over.items() if due_at <= now}
         if self._reader.close(due, now):
@@ -268,6 +261,8 @@ class SharedReservations(Reservations):
             until = min(seconds(row.expires_at), latest)
             self.over[row.id] = until, row.generation
             self.held_until = max(self.held_until, until)
+            self.counted.clear()
+            self._reader.want_all()
 
     def _count(self, row: Any, key: Key, since: int) -> None:
         is_named = not row.consumer_uuid.startswith(UNNAMED)

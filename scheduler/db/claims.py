@@ -9,8 +9,8 @@ import functools
 import json
 import secrets
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
+from typing import Any, NamedTuple, Self
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -43,6 +43,11 @@ class Move(NamedTuple):
     expected: int
     generation: int
 
+    @classmethod
+    def from_row(cls, row: Any) -> Self:
+        """The move from the generation of a host's *row* to a new one."""
+        return cls(row.id, row.generation, new_generation())
+
 
 def new_generation() -> int:
     """A generation that no host ever had."""
@@ -60,19 +65,22 @@ def known_hosts(database: Database, keys: Iterable[Key]) -> dict[Key, Any]:
         return {(row.host, row.node): row for row in found}
 
 
-def begin(
-    database: Database, keys: Collection[Key], generation: Callable[[], int] = new_generation
-) -> dict[Key, Any]:
+def begin(database: Database, keys: Collection[Key]) -> dict[Key, Any]:
     """The rows of hosts, made where there is none."""
     while missing := sorted({*keys} - (found := known_hosts(database, keys)).keys()):
         for some in rows.in_batches(missing):
-            values = [{"host": h, "node": n, "generation": generation()} for h, n in some]
+            values = [{"host": h, "node": n, "generation": new_generation()} for h, n in some]
             statement = claim_hosts.insert().values(values)
             try:
                 database.write_retrying(functools.partial(Connection.execute, statement=statement))
             except db_exception.DBDuplicateEntry:
                 LOG.debug("Others have just begun to count the claims on these hosts")
     return found
+
+
+def forget_hosts(connection: Connection) -> None:
+    """Delete all hosts: no generation that anybody knows is there any more."""
+    connection.execute(claim_hosts.delete())
 
 
 def unlocked(connection: Connection, numbers: Collection[int]) -> set[int]:
@@ -123,12 +131,6 @@ def _ids_where(
     known = sa.select(claims.c.generation).where(claims.c.id == number).scalar_subquery()
     [(generation, *found)] = connection.execute(sa.select(known, *columns))
     return [generation, *(set(map(int, each.split(","))) if each else set() for each in found)]
-
-
-def present(connection: Connection, ids: Collection[int]) -> set[int]:
-    """Those of *ids* that there is a claim of, open or closed."""
-    found = rows.select_in(connection, sa.select(claims.c.id), claims.c.id, sorted(ids))
-    return {row.id for row in found}
 
 
 def by_ids(connection: Connection, ids: Collection[int]) -> list[Any]:
@@ -275,6 +277,15 @@ FROM json_populate_recordset(NULL::claims, %s::json), fit
 WHERE (SELECT count(*) FROM retired) >= 0 RETURNING {read}"""
 
 
+class _Write(NamedTuple):
+    """Hosts to move on, claims to insert, and those that are to make way, closed *now*."""
+
+    moves: list[Move]
+    values: Sequence[Values]
+    retired: list[Retired]
+    now: datetime.datetime
+
+
 def claim(
     connection: Connection,
     moves: Iterable[Move],
@@ -288,33 +299,23 @@ def claim(
     MariaDB and PostgreSQL where *connection* commits each statement; elsewhere its transaction is
     to be rolled back.  Returns the rows without their answers; raises like :func:`insert`.
     """
-    moves = sorted(moves)
     retired = sorted((row.id, retired_name(row.consumer_uuid, row.request_id)) for row in replaced)
+    write = _Write(sorted(moves), values, retired, now)
     if connection.dialect.name == "postgresql":
         way = _claim_on_postgresql
     else:
         way = _claim_on_mariadb if is_atomic(connection.dialect) else _claim_stepwise
-    return way(connection, moves, values, retired, now)
+    return way(connection, write)
 
 
-def _claim_on_postgresql(
-    connection: Connection,
-    moves: list[Move],
-    values: Sequence[Values],
-    retired: list[Retired],
-    now: datetime.datetime,
-) -> Sequence[Any]:
-    ids, names = [number for number, _name in retired], [name for _number, name in retired]
+def _claim_on_postgresql(connection: Connection, write: _Write) -> Sequence[Any]:
+    ids, names = [number for number, _n in write.retired], [name for _n, name in write.retired]
     found = connection.exec_driver_sql(
         _POSTGRESQL.format(names=", ".join(_NAMES), read=_READ_NAMES),
         (
-            *(list(each) for each in zip(*moves, strict=True)),
-            len(moves),
-            names,
-            now,
-            ids,
-            names,
-            json.dumps(values, default=str),
+            *(list(each) for each in zip(*write.moves, strict=True)),
+            *(len(write.moves), names, write.now, ids, names),
+            json.dumps(write.values, default=str),
         ),
     ).all()
     if not found:
@@ -322,13 +323,8 @@ def _claim_on_postgresql(
     return found
 
 
-def _claim_on_mariadb(
-    connection: Connection,
-    moves: list[Move],
-    values: Sequence[Values],
-    retired: list[Retired],
-    now: datetime.datetime,
-) -> Sequence[Any]:
+def _claim_on_mariadb(connection: Connection, write: _Write) -> Sequence[Any]:
+    moves, values, retired, now = write
     consumers = [each["consumer_uuid"] for each in values]
     parameters: list[Any] = []
     for number, name in retired:
@@ -357,13 +353,8 @@ def _marks(several: Sized) -> str:
     return ", ".join(["%s"] * len(several))
 
 
-def _claim_stepwise(
-    connection: Connection,
-    moves: list[Move],
-    values: Sequence[Values],
-    retired: list[Retired],
-    now: datetime.datetime,
-) -> Sequence[Any]:
+def _claim_stepwise(connection: Connection, write: _Write) -> Sequence[Any]:
+    moves, values, retired, now = write
     steps = [{"number": m.id, "expected": m.expected, "next": m.generation} for m in moves]
     if connection.execute(_SWAP, steps).rowcount != len(steps):
         raise Moved

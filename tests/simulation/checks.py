@@ -11,8 +11,8 @@ from tests.simulation.server import Change, Row, Server
 COUNTED_TASKS = ("spawning",)
 #: After the claims went back, those of living workers are there again by then.
 WRITTEN_AGAIN_IN_SECONDS = 10.0
-#: Until then nobody may have seen that they did.
-UNSEEN_SECONDS = 1.0
+#: Until then somebody who knows what is missing has seen it, and has written the mark.
+UNSEEN_SECONDS = 3.0
 _WATCHED = {"claims", INSTANCES, NODES}
 
 
@@ -46,6 +46,7 @@ class Checks:
         self.handled: dict[str, Asked] = {}
         #: When the claims last went back.
         self.restored_at = float("-inf")
+        self.is_marked = True
         #: Hosts given away by those who knew just what the claims went back to, before anybody saw.
         self.unseen: set[str] = set()
 
@@ -53,8 +54,10 @@ class Checks:
 
     def committed(self, changes: list[Change]) -> None:
         """Look at what a commit has changed."""
-        if spec.action(changes) is None:
+        action = spec.action(changes)
+        if action is None:
             self._kernel.fail("specification", f"no action makes {changes}"[:500])
+        self.is_marked |= action == "mark"
         if not any(table in _WATCHED for table, *_others in changes):
             return
         self.limits()
@@ -69,7 +72,7 @@ class Checks:
 
     def limits(self) -> None:
         """No host is over its limits; and see who could not be given a host just now."""
-        is_early = self._kernel.now < self.restored_at + UNSEEN_SECONDS
+        is_early = not self.is_marked and self._kernel.now < self.restored_at + UNSEEN_SECONDS
         for host, several in self._taken().items():
             if sum(several.values()) <= self._fleet.host_gb or host in self.unseen:
                 continue
@@ -100,7 +103,7 @@ class Checks:
 
     def restored(self) -> None:
         """The claims went back; what their schedulers know still counts."""
-        self.restored_at = self._kernel.now
+        self.restored_at, self.is_marked = self._kernel.now, False
         self.limits()
 
     def _is_over(self, uuid: str, host: str) -> bool:

@@ -10,6 +10,8 @@ from typing import Any
 from tests.simulation.server import Change
 
 HOSTS, CLAIMS = "claim_hosts", "claims"
+Pairs = Sequence[tuple[Any, Any]]
+"""Rows before and after: None where there is none."""
 
 
 def action(changes: Sequence[Change]) -> str | None:
@@ -18,35 +20,59 @@ def action(changes: Sequence[Change]) -> str | None:
     claims = [(before, after) for table, _id, before, after in changes if table == CLAIMS]
     if not hosts and not claims:
         return ""
-    if hosts and not claims:
-        return "begin" if all(before is None for before, _after in hosts) else None
-    if hosts:
-        return "claim" if _is_claim(hosts, claims) else None
-    if all(before is None and not after.host for before, after in claims):
-        return "refuse" if all(after.closed_at for _before, after in claims) else "mark"
-    if all(after is None and before.closed_at for before, after in claims):
-        return "purge"
-    closes = all(
-        before and after and not before.closed_at and _same_but(before, after, "closed_at")
-        for before, after in claims
-    )
-    return "close" if closes else None
+    return next((name for name, is_it in _ACTIONS.items() if is_it(hosts, claims)), None)
 
 
-def _is_claim(hosts: Sequence[Any], claims: Sequence[Any]) -> bool:
+def _is_begin(hosts: Pairs, claims: Pairs) -> bool:
+    return not claims and all(before is None for before, _after in hosts)
+
+
+def _is_refusal(hosts: Pairs, claims: Pairs) -> bool:
+    return not hosts and all(not b and a and not a.host and a.closed_at for b, a in claims)
+
+
+def _is_mark(hosts: Pairs, claims: Pairs) -> bool:
+    """No generation that anybody knew is left."""
+    is_open = all(not b and a and not a.host and not a.closed_at for b, a in claims)
+    return bool(claims) and is_open and all(after is None for _before, after in hosts)
+
+
+def _is_claim(hosts: Pairs, claims: Pairs) -> bool:
     """Each host moves from the generation that its claims follow to the one that they make."""
     made = [after for before, after in claims if before is None]
-    moved = {(after.host, before.generation, after.generation) for before, after in hosts if before}
+    moved = {(a.host, b.generation, a.generation) for b, a in hosts if b and a}
     follows = {(row.host, row.previous, row.generation) for row in made}
     others = [(before, after) for before, after in claims if before is not None]
     return (
-        len(moved) == len(hosts)
+        bool(hosts)
+        and len(moved) == len(hosts)
         and moved == follows
         and all(row.closed_at is None for row in made)
         and all(after and (after.closed_at or not after.host) for _before, after in others)
     )
 
 
+def _is_purge(hosts: Pairs, claims: Pairs) -> bool:
+    return not hosts and all(after is None and before.closed_at for before, after in claims)
+
+
+def _is_close(hosts: Pairs, claims: Pairs) -> bool:
+    return not hosts and all(
+        before and after and not before.closed_at and _same_but(before, after, "closed_at")
+        for before, after in claims
+    )
+
+
 def _same_but(before: Any, after: Any, *names: str) -> bool:
     left = {**vars(before), **dict.fromkeys((*names, "seq"))}
     return left == {**vars(after), **dict.fromkeys((*names, "seq"))}
+
+
+_ACTIONS = {
+    "begin": _is_begin,
+    "refuse": _is_refusal,
+    "mark": _is_mark,
+    "claim": _is_claim,
+    "purge": _is_purge,
+    "close": _is_close,
+}

@@ -14,7 +14,6 @@ from oslo_db import exception as db_exception
 
 from scheduler.claims import loading, recovery
 from scheduler.db import claims as claim_rows
-from scheduler.db.claims import new_generation
 from scheduler.db.database import Database
 from tests.simulation.patches import EPOCH, MACHINE, attributes
 from tests.simulation.server import Row, Server, Transaction
@@ -127,11 +126,11 @@ def known_hosts(database: Any, keys: Iterable[tuple[str, str]]) -> dict[Any, Any
         )
 
 
-def begin(
-    database: Any, keys: Collection[tuple[str, str]], generation: Callable[[], int] = new_generation
-) -> dict[Any, Any]:
+def begin(database: Any, keys: Collection[tuple[str, str]]) -> dict[Any, Any]:
     while missing := sorted({*keys} - (found := known_hosts(database, keys)).keys()):
-        values = [{"host": h, "node": n, "generation": generation()} for h, n in missing]
+        values = [
+            {"host": h, "node": n, "generation": claim_rows.new_generation()} for h, n in missing
+        ]
 
         def run(one: Transaction, values: Any = values) -> None:
             for each in values:
@@ -140,6 +139,16 @@ def begin(
         with contextlib.suppress(db_exception.DBDuplicateEntry):
             database.write_retrying(lambda connection, run=run: connection.write(run))
     return found
+
+
+def forget_hosts(connection: Any) -> None:
+    def run(one: Transaction) -> None:
+        for number in sorted(row.id for row in one.rows(HOSTS)):
+            one.server.kernel.point("delete")
+            one.lock(HOSTS, number)
+            one.put(HOSTS, number, None)
+
+    connection.write(run)
 
 
 def unlocked(connection: Any, numbers: Collection[int]) -> set[int]:
@@ -187,10 +196,6 @@ def changed_ids(
         return _generation(one, number), new, closed
 
     return connection.read(run)
-
-
-def present(connection: Any, ids: Collection[int]) -> set[int]:
-    return connection.read(lambda one: {number for number in ids if one.get(CLAIMS, number)})
 
 
 def by_ids(connection: Any, ids: Collection[int]) -> list[Any]:
@@ -321,8 +326,8 @@ def _retire(one: Transaction, retired: Sequence[tuple[int, str]], now: datetime.
 
 
 _NAMES = (
-    *("known_hosts", "begin", "unlocked", "newest", "open_ids", "changed_ids", "present", "by_ids"),
-    *("of_consumers", "insert", "close", "purge", "claim"),
+    *("known_hosts", "begin", "forget_hosts", "unlocked", "newest", "open_ids", "changed_ids"),
+    *("by_ids", "of_consumers", "insert", "close", "purge", "claim"),
 )
 
 

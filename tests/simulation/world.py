@@ -28,6 +28,8 @@ from tests.simulation.statements import ModelDatabase
 
 #: Requests that one scheduler handles at a time.
 HANDLERS: Final = 3
+#: Seconds between two looks of each scheduler beside its requests.
+BESIDE_SECONDS: Final = 0.5
 #: Seconds until a caller asks again, and how often it does.
 TIMEOUT_SECONDS: Final = 15.0
 TRIES: Final = 4
@@ -77,7 +79,13 @@ class Scheduler:
             self.driver.claims.prepare()
         for number in range(HANDLERS):
             world.kernel.spawn(self.process, f"handler {number}", self._handle_all)
+        world.kernel.spawn(self.process, "beside", self._repeat_beside)
         world.kernel.spawn(self.process, "periodic", self._repeat)
+
+    def _repeat_beside(self) -> None:
+        while True:
+            self.world.kernel.sleep(BESIDE_SECONDS)
+            self.manager.read_beside()
 
     def _repeat(self) -> None:
         kernel = self.world.kernel
@@ -284,8 +292,7 @@ class World:
                 kernel.freeze(target.process)
                 later(functools.partial(kernel.thaw, target.process))
             case "jump":
-                if target.driver is not None:  # one that starts with a wrong clock keeps it
-                    target.process.clock_off_seconds += fault.amount
+                target.process.clock_off_seconds += fault.amount
 
     def _break_server(self, fault: Fault) -> None:
         kernel = self.kernel
