@@ -93,15 +93,9 @@ def _explore(points: int, seconds: float, first: int, jobs: int) -> bool:
     for seed, text in found.failed:
         _say(f"seed {seed}: {text}\n  repeat: python -m tests.simulation --shrink {seed}")
     if not found.failed:
-        results.publish(_page(found, taken))
+        done = f"{found.points:,} switch points in {found.runs:,} runs"
+        results.publish(f"{done}, {taken / 60:.0f} minutes: 0 violations.\n")
     return not found.failed and found.points >= points
-
-
-def _page(found: Found, seconds: float) -> str:
-    return (
-        f"{found.points:,} switch points in {found.runs:,} runs, {seconds / 60:.0f} minutes: "
-        f"0 violations.\n"
-    )
 
 
 def _plant(names: Sequence[str], jobs: int) -> bool:
@@ -121,13 +115,11 @@ def _found(name: str) -> tuple[float, int, str]:
     began, dialect = time.process_time(), plants.DIALECTS.get(name)
     with simulating(), plants.planted(name):
         found = explore(itertools.count(1), sys.maxsize, PLANT_SECONDS, dialect)
-    text = ""
-    if found.failed:
-        [(seed, text)] = found.failed
-        with simulating():
-            if failure(Plan.from_seed(seed, dialect))[0]:
-                text = ""  # it is not the planted fault that fails
-    return time.process_time() - began, found.runs, f"{text[:80]}" if text else ""
+    taken, text = time.process_time() - began, ""
+    for seed, told in found.failed:
+        with simulating():  # without the planted fault nothing fails
+            text = "" if failure(Plan.from_seed(seed, dialect))[0] else told[:80]
+    return taken, found.runs, text
 
 
 def _say(text: str) -> None:

@@ -25,7 +25,6 @@ class Asked:
     names: tuple[str, ...]
     #: Hosts of the first answer; empty: refused; None: none yet.
     answer: tuple[str, ...] | None = None
-    deliveries: int = 0
     handled: int = 0
     begun_at: float = 0.0
     #: True while it would have fitted at every moment since it was first received.

@@ -41,10 +41,6 @@ class Machine:
         """Let time pass."""
         self.kernel.sleep(seconds)
 
-    def utcnow(self) -> datetime.datetime:
-        """The time of day as columns hold it."""
-        return utc(self.time())
-
     def lock(self) -> Lock:
         """A lock of the run."""
         return Lock(self.kernel)
@@ -101,8 +97,6 @@ def machine() -> Iterator[None]:
                 others = tuple(_replaced(replaced, each) for each in defaults)
                 if others != defaults:
                     stack.enter_context(attributes(function, __defaults__=others))
-        rows = importlib.import_module("scheduler.db.rows")
-        stack.enter_context(attributes(rows, utcnow=MACHINE.utcnow))
         stack.callback(random.setstate, state)
         yield
 

@@ -77,7 +77,7 @@ class Plan:
         goes_back = rng.random() < 0.25
         kinds = {**GOING_BACK, "kill": FAULTS["kill"]} if goes_back else FAULTS
         faults = tuple(
-            Fault(rng.uniform(0, DURATION), kind, rng.randrange(schedulers), rng.choice(amounts))
+            Fault(_time(rng, kind, requests), kind, rng.randrange(schedulers), rng.choice(amounts))
             for kind, amounts in kinds.items()
             for _number in range(rng.choice((0, 0, 1, 2)))
         )
@@ -102,6 +102,13 @@ class Plan:
     def but(self, **changes: Any) -> Self:
         """The plan with other values."""
         return replace(self, **changes)
+
+
+def _time(rng: random.Random, kind: str, requests: tuple[RequestPlan, ...]) -> float:
+    """When something breaks: the claims go back where they are made."""
+    if kind in GOING_BACK:
+        return rng.choice(requests).at + rng.uniform(0.0, 2.0)
+    return rng.uniform(0, DURATION)
 
 
 def _requests(rng: random.Random) -> tuple[RequestPlan, ...]:

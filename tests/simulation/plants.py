@@ -4,6 +4,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Final
 
 from scheduler.claims import database, reader, recovery, writer
@@ -54,26 +55,51 @@ def _insert_anything(one: Any, table: str, unique: Any, **values: Any) -> Any:
     return _INSERT(one, table, (), **values)
 
 
+def _swap_only_first(one: Any, moves: Any) -> None:
+    _SWAP(one, moves[:1])
+    for each in moves[1:]:
+        if row := one.get(statements.HOSTS, each.id):
+            _SWAP(one, [each._replace(expected=row.generation)])
+
+
+def _close_by_id(connection: Any, generations: Any, now: Any) -> int:
+    rows = connection.read(lambda one: [one.get(statements.CLAIMS, n) for n in generations])
+    return _CLOSE(connection, {row.id: row.generation for row in rows if row}, now)
+
+
+def _open_alone(connection: Any, uuids: Any, request_id: str) -> Any:
+    found = _ANSWERED(connection, uuids, request_id)
+    return {uuid: row for uuid, row in found.items() if row.closed_at is None or not row.host}
+
+
 _CLAIM, _SWAP, _INSERT = statements.claim, statements._swap, statements.Transaction.insert
-_plant(
-    "comparison dropped",
-    statements,
-    _matches=lambda one, number, _expected: bool(one.get(statements.HOSTS, number)),
-)
+_CLOSE, _ANSWERED = statements.close, statements.claim_rows.answered
+_INSERT_ALL = statements._insert
+_plant("comparison dropped", statements, _matches=lambda one, n, _e: one.get("claim_hosts", n))
 _plant("no unique consumers", statements.Transaction, insert=_insert_anything)
 _plant("replaced claims stay", statements, _retire=lambda _one, _retired, _now: None)
 _plant("claim in two transactions", statements.claim_rows, claim=_claim_in_two)
 _plant("locks in any order", statements, _swap=_swap_unsorted)
+_plant("only one host is compared", statements, _swap=_swap_only_first)
+_plant("half of a request is claimed", statements, _insert=lambda *w: _INSERT_ALL(w[0], w[1][:1]))
+_plant("closed by id alone", statements.claim_rows, close=_close_by_id)
+_plant("closed claims are no answers", statements.claim_rows, answered=_open_alone)
 _plant("no limits for locks", Server, IDLE_SECONDS=math.inf, LOCK_SECONDS=1e9)
 
 # --- reader ---------------------------------------------------------------------------------
 
 _SETTLE, _READ_CLAIMS = SharedReservations.settle, SharedReservations.read_claims
+_RUN = ClaimReader._run
 
 
 def _settle_late(self: Any, now: float, found: Any = ()) -> None:
     _READ_CLAIMS(self)
     _SETTLE(self, now, found)
+
+
+def _run_then_hosts(self: Any, ask: Any) -> Any:
+    read = _RUN(self, ask)
+    return replace(read, hosts=statements.begin(self.database, read.hosts)) if read.hosts else read
 
 
 def _add_without_skipped(self: Any, several: Any) -> None:
@@ -86,6 +112,7 @@ PLANTS["claims after instances"] = lambda: attributes(
 _plant(
     "foreign claims forgotten", SharedReservations, _count=lambda _self, _row, _key, _since: None
 )
+PLANTS["hosts are read after claims"] = lambda: attributes(ClaimReader, _run=_run_then_hosts)
 _plant("never closed", ClaimReader, close=lambda _self, _ids, _now: True)
 _plant("purged at once", reader, KEPT=reader.datetime.timedelta(seconds=-1), PURGE_SECONDS=0.1)
 _plant("closed in time of the reader", reader, LATE_SECONDS=-1000.0, ALL_READ_SECONDS=1e9)

@@ -110,7 +110,7 @@ class Server:
         self.kernel, self.dialect_name = kernel, dialect_name
         self.process = Process("server")
         self.tables: dict[str, dict[int, Row]] = {name: {} for name in tables}
-        self.seq = self.restores = 0
+        self.seq = 0
         self.is_down = False
         #: Probability that a connection breaks at a statement, before or after it was done.
         self.break_rate = 0.0
@@ -253,7 +253,6 @@ class Server:
         for name, several in copy.items():
             self.tables[name] = dict(several)
             self._ids[name] = max(several, default=0)
-        self.restores += 1
 
     # --- statements ----------------------------------------------------------------------
 

@@ -153,11 +153,9 @@ def forget_hosts(connection: Any) -> None:
 
 def unlocked(connection: Any, numbers: Collection[int]) -> set[int]:
     server = connection.server
+    there = server.tables[HOSTS]
     return connection.read(
-        lambda one: (
-            {n for n in numbers if n in server.tables[HOSTS]}
-            - {n for n in numbers if server.is_locked(one, HOSTS, n)}
-        )
+        lambda one: {n for n in numbers if n in there and not server.is_locked(one, HOSTS, n)}
     )
 
 

@@ -28,8 +28,6 @@ from tests.simulation.statements import ModelDatabase
 
 #: Requests that one scheduler handles at a time.
 HANDLERS: Final = 3
-#: Seconds between two looks of each scheduler beside its requests.
-BESIDE_SECONDS: Final = 0.5
 #: Seconds until a caller asks again, and how often it does.
 TIMEOUT_SECONDS: Final = 15.0
 TRIES: Final = 4
@@ -79,20 +77,16 @@ class Scheduler:
             self.driver.claims.prepare()
         for number in range(HANDLERS):
             world.kernel.spawn(self.process, f"handler {number}", self._handle_all)
-        world.kernel.spawn(self.process, "beside", self._repeat_beside)
-        world.kernel.spawn(self.process, "periodic", self._repeat)
+        periodic = functools.partial(self.driver.run_periodic_tasks, None)
+        world.kernel.spawn(self.process, "beside", self._repeat, manager.read_beside, (0.5,))
+        world.kernel.spawn(self.process, "periodic", self._repeat, periodic, (0.5, 2.0, 8.0))
 
-    def _repeat_beside(self) -> None:
-        while True:
-            self.world.kernel.sleep(BESIDE_SECONDS)
-            self.manager.read_beside()
-
-    def _repeat(self) -> None:
+    def _repeat(self, work: Callable[[], None], pauses: tuple[float, ...]) -> None:
         kernel = self.world.kernel
         while True:
-            kernel.sleep(kernel.random.choice((0.5, 2.0, 8.0)))
+            kernel.sleep(kernel.random.choice(pauses))
             with contextlib.suppress(errors.StateUnavailable):
-                self.driver.run_periodic_tasks(None)
+                work()
 
     def _handle_all(self) -> None:
         bus, kernel = self.world.bus, self.world.kernel
