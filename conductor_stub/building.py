@@ -19,7 +19,7 @@ from conductor_stub.records import Candidate, Order, Plan, require_host, selecti
 from conductor_stub.stores import Change, Stores
 from scheduler import errors, objects
 from scheduler.db import instances
-from scheduler.notifications.notifier import Notifications
+from scheduler.notifications import Notifications
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)

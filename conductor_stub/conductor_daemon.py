@@ -27,7 +27,7 @@ from scheduler.daemon.worker import Worker, launch
 from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
-from scheduler.notifications.notifier import Notifications
+from scheduler.notifications import Notifications
 from scheduler.rpc import transport
 from scheduler.rpc.dispatcher import BaseAPI
 from scheduler.rpc.server import Server

@@ -20,7 +20,7 @@ from scheduler.db.database import Database
 from scheduler.drivers.base import Scheduler
 from scheduler.filters import registry as filter_registry
 from scheduler.hosts import aggregate_metadata
-from scheduler.notifications.notifier import Notifier
+from scheduler.notifications import Notifier
 from scheduler.rpc.client import ComputeClient
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.weights import registry as weigher_registry

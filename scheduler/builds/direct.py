@@ -14,7 +14,7 @@ from oslo_log import log as logging
 from scheduler import errors, objects
 from scheduler.builds.rows import RUN_INSTANCE, SERVICE, InstanceRows
 from scheduler.drivers.selections import as_dict, todays_answer
-from scheduler.notifications.notifier import Notifier
+from scheduler.notifications import Notifier
 from scheduler.rpc.client import ComputeClient
 
 LOG = logging.getLogger(__name__)

@@ -7,11 +7,10 @@ from typing import Any
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from scheduler import errors, objects
+from scheduler import errors, notifications, objects
 from scheduler.db import instances
 from scheduler.db.database import Database
-from scheduler.notifications import payloads
-from scheduler.notifications.notifier import Notifier
+from scheduler.notifications import Notifier
 
 LOG = logging.getLogger(__name__)
 
@@ -75,7 +74,7 @@ class InstanceRows:
         except errors.InstanceNotFound:
             LOG.warning("Instance %s disappeared during scheduling", instance_uuid)
             return
-        payload = payloads.legacy_failure(request_spec, instance_uuid, method, ex)
+        payload = notifications.legacy_failure(request_spec, instance_uuid, method, ex)
         payload["state"] = vm_state
         self.notifier().error(context, f"{SERVICE}.{method}", payload)
 

@@ -5,8 +5,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from scheduler import exit_codes
-from scheduler.broker import nodes, queues
+from scheduler import broker, exit_codes
 from scheduler.cli import command
 from scheduler.cli.command import Table, argument
 
@@ -39,23 +38,23 @@ class Check(command.List):
         """One row per broker, and per exchange and queue of the first one that can be used."""
         rows: list[Sequence[Any]] = []
         sights: list[Sequence[Any]] = []
-        brokers = nodes.from_conf(self.conf)
-        found = nodes.connect_all(brokers, parsed_args.timeout)
+        brokers = broker.from_conf(self.conf)
+        found = broker.connect_all(brokers, parsed_args.timeout)
         for node, connection in zip(brokers, found, strict=True):
-            if isinstance(connection, nodes.Failure):
+            if isinstance(connection, broker.Failure):
                 self.status = self.status or connection.status
                 state, detail = connection.state, str(connection)
             else:
                 with connection:
                     version = connection.connection.server_properties.get("version", "")
                     sights = sights or [
-                        (node.name, *dataclasses.astuple(queues.look_at(connection, each)))
-                        for each in queues.declared(self.conf)
+                        (node.name, *dataclasses.astuple(broker.look_at(connection, each)))
+                        for each in broker.declared(self.conf)
                     ]
                 tls = "with" if node.tls else "without"
                 state, detail = "connected", f"version {version}, {tls} TLS"
             vhost = f"virtual host {node.vhost}"
             rows.append((node.name, "connection", vhost, state, None, None, detail))
-        if any(state != queues.PRESENT for _broker, _kind, _name, state, *_ in sights):
+        if any(state != broker.PRESENT for _broker, _kind, _name, state, *_ in sights):
             self.status = self.status or exit_codes.BROKER_QUEUES
         return COLUMNS, [*rows, *sights]

@@ -13,8 +13,7 @@ import oslo_messaging as messaging
 from oslo_messaging.transport import RPCTransport
 from rich.console import Console
 
-from scheduler import errors
-from scheduler.broker import nodes
+from scheduler import broker, errors
 from scheduler.cli import command
 from scheduler.cli.command import Argument, argument
 from scheduler.db import layout, migration, services
@@ -82,11 +81,11 @@ class OnBus(command.Base):
 
     def _require_broker(self) -> None:
         """Connect once: the library itself tries for ever to listen for the first answer."""
-        brokers = nodes.from_conf(self.conf)
-        found = nodes.connect_all(brokers, CONNECT_SECONDS)
-        failures = [each for each in found if isinstance(each, nodes.Failure)]
+        brokers = broker.from_conf(self.conf)
+        found = broker.connect_all(brokers, CONNECT_SECONDS)
+        failures = [each for each in found if isinstance(each, broker.Failure)]
         for each in found:
-            if not isinstance(each, nodes.Failure):
+            if not isinstance(each, broker.Failure):
                 each.release()
         if len(failures) == len(found):
             told = zip(brokers, failures, strict=True)

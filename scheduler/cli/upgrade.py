@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from oslo_log import log as logging
 from oslo_upgradecheck.upgradecheck import UPGRADE_CHECK_MSG_MAP, Code, Result
 
-from scheduler import errors, exit_codes, objects
-from scheduler.broker import nodes, queues
+from scheduler import broker, errors, exit_codes, objects
 from scheduler.claims import loading
 from scheduler.cli import command
 from scheduler.cli.command import Table
@@ -22,7 +21,7 @@ LOG = logging.getLogger(__name__)
 COLUMNS = ("Check", "Result", "Details")
 BROKER_SECONDS = 10
 NAMES_SHOWN = 10
-UNUSABLE = (queues.DIFFERENT, queues.FORBIDDEN)
+UNUSABLE = (broker.DIFFERENT, broker.FORBIDDEN)
 USAGE_COLUMNS = ("free_ram_mb", "free_disk_gb")
 
 SUCCESS = Result(Code.SUCCESS)
@@ -83,15 +82,15 @@ class Check(command.List):
         """At least one broker can be used, and nothing on it is declared otherwise than here."""
         if transport.is_in_process(self.conf):
             return Result(Code.WARNING, "the message bus is the one inside each process")
-        brokers, declared = nodes.from_conf(self.conf), queues.declared(self.conf)
+        brokers, declared = broker.from_conf(self.conf), broker.declared(self.conf)
         lost, different = [], list[str]()
-        found = nodes.connect_all(brokers, BROKER_SECONDS)
+        found = broker.connect_all(brokers, BROKER_SECONDS)
         for node, connection in zip(brokers, found, strict=True):
-            if isinstance(connection, nodes.Failure):
+            if isinstance(connection, broker.Failure):
                 lost.append(f"{node.name}: {connection.state}: {connection}")
                 continue
             with connection:
-                sights = [queues.look_at(connection, each) for each in declared]
+                sights = [broker.look_at(connection, each) for each in declared]
                 wrong = [each for each in sights if each.state in UNUSABLE]
                 different = different or [
                     f"{each.kind} {each.name}: {each.detail}" for each in wrong

@@ -20,9 +20,9 @@ from typing import Any, Final
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from scheduler import broker as message_broker
 from scheduler import conf as project_options
 from scheduler import errors, exit_codes, plugins
-from scheduler.broker import nodes
 from scheduler.claims import loading
 from scheduler.conf import check, mistakes, names, startup
 from scheduler.conf.effective import masked
@@ -281,12 +281,14 @@ def _endpoint(conf: cfg.ConfigOpts) -> Iterator[Problem]:
 
 def broker(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     try:
-        found = nodes.from_conf(conf)
+        found = message_broker.from_conf(conf)
     except errors.ConfigurationError as error:
         yield problem_of(Kind.BROKER, error)
         return
-    for node, connection in zip(found, nodes.connect_all(found, BROKER_SECONDS), strict=True):
-        if isinstance(connection, nodes.Failure):
+    for node, connection in zip(
+        found, message_broker.connect_all(found, BROKER_SECONDS), strict=True
+    ):
+        if isinstance(connection, message_broker.Failure):
             yield Problem(Kind.BROKER, transport.OPTION, f"{node.name}: {connection}")
         else:
             connection.release()

@@ -31,7 +31,7 @@ from scheduler.hosts.host_manager import HostManager
 from scheduler.metrics import catalogue, readings
 from scheduler.metrics.counters import Counters
 from scheduler.metrics.samples import Samples, Snapshots, render
-from scheduler.notifications.notifier import Outbox
+from scheduler.notifications import Outbox
 from scheduler.web import server
 from scheduler.web.server import KnownNames, Request, Response, Routes, Server
 from scheduler.web.workers import Workers

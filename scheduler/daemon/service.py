@@ -36,7 +36,7 @@ from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.refresh import SteadyClock
 from scheduler.introspection.endpoint import serve_introspection
 from scheduler.manager import SchedulerManager
-from scheduler.notifications.notifier import Notifications, Notifier
+from scheduler.notifications import Notifications, Notifier
 from scheduler.pci.aliases import parse_aliases
 from scheduler.recording.journal import Journal
 from scheduler.rpc.client import ComputeClient

@@ -21,9 +21,9 @@ from scheduler.rpc import connection, messages, transport
 from scheduler.rpc.client import SHADOW
 from scheduler.rpc.dispatcher import BaseAPI, SchedulerEndpoint
 from scheduler.rpc.server import Server
-from scheduler.shadow.outcomes import Outcomes
+from scheduler.shadow import Outcomes
 
-DRIVER: Final = "scheduler.shadow.driver.ShadowScheduler"
+DRIVER: Final = "scheduler.shadow.ShadowScheduler"
 LOOK_SECONDS: Final = 0.1
 ANSWER_KEYS: Final = frozenset((messages.MESSAGE_ID, messages.REPLY_QUEUE, "_timeout"))
 """Keys of a request that say whom to answer, and to send heartbeats meanwhile."""

@@ -15,7 +15,7 @@ from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.host_manager import HostManager
 from scheduler.metrics import catalogue
 from scheduler.metrics.samples import Samples
-from scheduler.notifications.notifier import Outbox
+from scheduler.notifications import Outbox
 from scheduler.rpc.in_flight import InFlightRequests
 from scheduler.rpc.server import Server
 

@@ -34,7 +34,7 @@ from scheduler.explain import caller_errors
 from scheduler.filters import registry
 from scheduler.introspection.endpoint import IntrospectionEndpoint
 from scheduler.introspection.state import Subject
-from scheduler.notifications.notifier import Notifier
+from scheduler.notifications import Notifier
 from scheduler.rpc.connection import Deliveries
 from scheduler.rpc.context import ObjectSerializer
 from scheduler.rpc.dispatcher import BaseAPI, HavanaEndpoint, IcehouseEndpoint, SchedulerEndpoint

@@ -16,8 +16,7 @@ from typing import Any
 
 from scheduler import concurrency
 from scheduler.hosts.table import Key
-from scheduler.shadow.comparison import Result
-from scheduler.shadow.driver import ShadowScheduler, Waiting
+from scheduler.shadow import Result, ShadowScheduler, Waiting
 
 VARIABLE = "SHADOW_CONTROL"
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from scheduler import errors, idempotency, objects
+from scheduler import errors, idempotency, notifications, objects
 from scheduler.idempotency import ReplyCache
-from scheduler.notifications import payloads
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_request
 from tests.waiting import Clock
@@ -64,7 +63,7 @@ def test_reading_a_field_that_was_not_sent_makes_no_other_request() -> None:
     assert not arguments[2].is_set("security_groups")
 
     def decide_and_tell() -> list[int]:
-        payloads.request(arguments[2])
+        notifications.request(arguments[2])
         return decide()
 
     assert kept.once(KEY, arguments, decide_and_tell) == kept.once(KEY, again, decide) == [1]

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler import errors, objects
-from scheduler.notifications import payloads
+from scheduler import errors, notifications, objects
 from tests.builders import OWN_UUID, a_request
 from tests.unit.objects import wire_samples
 
@@ -39,14 +38,14 @@ def test_versioned(name: str) -> None:
     destination[DATA]["aggregates"].pop()
     if destination[DATA] == {"aggregates": []}:
         recorded[DATA]["requested_destination"] = None
-    ours = payloads.request(the_spec(name))
+    ours = notifications.request(the_spec(name))
     assert wire_samples.comparable(ours) == wire_samples.comparable(recorded)
 
 
 @pytest.mark.parametrize("name", LEGACY)
 def test_legacy(name: str) -> None:
     recorded = wire_samples.load(name)["payload"]["request_spec"]
-    ours = payloads.legacy_request(the_spec(name))["request_spec"]
+    ours = notifications.legacy_request(the_spec(name))["request_spec"]
     assert ours.keys() == recorded.keys()
     for key in ("num_instances", "image", "instance_type"):
         assert _texts(ours[key]) == recorded[key], key
@@ -69,7 +68,7 @@ def _texts(value: Any) -> Any:
 @pytest.mark.parametrize("name", OF_NEWTON)
 def test_newton_s_legacy_form(name: str) -> None:
     recorded = wire_samples.load(name)["payload"]
-    ours = payloads.legacy_request(the_spec("simple"))
+    ours = notifications.legacy_request(the_spec("simple"))
     assert ours.keys() == recorded.keys()
     theirs, mine = recorded["request_spec"], ours["request_spec"]
     assert theirs.keys() <= mine.keys()
@@ -83,7 +82,7 @@ def test_failed_task() -> None:
     try:
         raise errors.MaxRetriesExceeded(text)
     except errors.MaxRetriesExceeded as error:
-        ours = payloads.compute_task(spec.instance_uuid, spec, "error", error)
+        ours = notifications.compute_task(spec.instance_uuid, spec, "error", error)
     apart = {"reason": None, "request_spec": None}
     assert {**ours[DATA], **apart} == {**recorded[DATA], **apart}
     mine, theirs = ours[DATA]["reason"], recorded[DATA]["reason"]
@@ -96,7 +95,7 @@ def test_failed_task() -> None:
 
 
 def test_a_task_without_request() -> None:
-    ours = payloads.compute_task(OWN_UUID, None, "error", ValueError("never raised"))
+    ours = notifications.compute_task(OWN_UUID, None, "error", ValueError("never raised"))
     assert ours[DATA]["request_spec"] is None
     assert ours[DATA]["reason"][DATA]["function_name"] == "unknown"
 
@@ -105,7 +104,7 @@ def test_legacy_failure_has_the_recorded_keys() -> None:
     recorded = wire_samples.load("notification-legacy-build_instances-error")["payload"]
     spec = recorded["request_spec"]
     error = errors.NoValidHost(reason="x")
-    ours = payloads.legacy_failure(spec, OWN_UUID, "build_instances", error)
+    ours = notifications.legacy_failure(spec, OWN_UUID, "build_instances", error)
     assert ours.keys() == recorded.keys()
     assert ours["reason"] == "No valid host was found. x"
     assert ours["instance_properties"] == spec["instance_properties"]
@@ -128,11 +127,11 @@ GROUPS = objects.SecurityGroupList(
     ],
 )
 def test_fields(fields: dict[str, Any], name: str, expected: Any) -> None:
-    assert payloads.request(a_request(**fields))[DATA][name] == expected
+    assert notifications.request(a_request(**fields))[DATA][name] == expected
 
 
 def test_a_destination_without_node_and_a_request_that_says_nothing() -> None:
     spec = a_request(requested_destination=objects.Destination(host="h1", node=None))
-    data = payloads.request(spec)[DATA]["requested_destination"][DATA]
+    data = notifications.request(spec)[DATA]["requested_destination"][DATA]
     assert data == {"host": "h1", "aggregates": None}
-    assert not any(payloads.request(objects.RequestSpec())[DATA].values())
+    assert not any(notifications.request(objects.RequestSpec())[DATA].values())

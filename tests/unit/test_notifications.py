@@ -10,7 +10,7 @@ import pytest
 from oslo_messaging.notify import _impl_test
 
 from scheduler import errors, objects
-from scheduler.notifications.notifier import LIBRARY_LOGGER, Notifications, Outbox
+from scheduler.notifications import LIBRARY_LOGGER, Notifications, Outbox
 from scheduler.rpc import transport as bus
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_request

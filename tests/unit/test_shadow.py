@@ -24,8 +24,7 @@ from scheduler.db.databases import Databases
 from scheduler.db.tables import compute_nodes, instances
 from scheduler.manager import SchedulerManager
 from scheduler.rpc import transport
-from scheduler.shadow.driver import MOST_WAITING, ShadowScheduler
-from scheduler.shadow.outcomes import Outcomes
+from scheduler.shadow import MOST_WAITING, Outcomes, ShadowScheduler
 from tests.builders import a_conf
 from tests.waiting import wait_until
 from tests.world import fleet
@@ -230,7 +229,7 @@ def test_only_so_many_requests_wait_and_only_so_long(
         world.decide()
     report = world.look()
     assert (report["waiting"], report["results"]["outcome_unknown"]) == (MOST_WAITING, 2)
-    monkeypatch.setattr("scheduler.shadow.driver.OUTCOME_SECONDS", 0.0)
+    monkeypatch.setattr("scheduler.shadow.OUTCOME_SECONDS", 0.0)
     world.look()
     assert world.driver.shadow_report()["results"]["outcome_unknown"] == MOST_WAITING + 2
 
@@ -238,7 +237,7 @@ def test_only_so_many_requests_wait_and_only_so_long(
 def test_servers_without_a_name_have_no_outcome(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduler.shadow.driver.OUTCOME_SECONDS", 0.0)
+    monkeypatch.setattr("scheduler.shadow.OUTCOME_SECONDS", 0.0)
     spec = fleet.a_spec(str(uuid.uuid4()), num_instances=2)
     world.manager.select_destinations(None, spec_obj=spec)
     world.look()

@@ -1,0 +1,294 @@
+"""A scheduler beside the one that answers: it decides the same requests, and compares.
+
+It decides on what hosts report, as Nova's scheduler does.  What it reserves it gives back at once,
+so that servers on their way do not count.
+"""
+
+import contextlib
+import datetime
+import enum
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self
+
+import numpy as np
+import sqlalchemy as sa
+
+from scheduler import errors
+from scheduler.claims.backend import Offered, Request, Selections
+from scheduler.claims.placement.backend import PlacementClaims
+from scheduler.claims.placement.client import Requester, Unavailable
+from scheduler.db import instances
+from scheduler.db.database import FAILURES
+from scheduler.db.databases import CELL0_UUID, Databases
+from scheduler.db.tables import cell_mappings, instance_mappings
+from scheduler.drivers.filter_scheduler import FilterScheduler, Settings
+from scheduler.engine import evaluate
+from scheduler.engine.record import DecisionRecord
+from scheduler.hosts.candidates import Candidates, Scope, narrow, rows_of_nodes
+from scheduler.hosts.host_manager import HostManager
+from scheduler.hosts.host_state import Consumption
+from scheduler.hosts.table import HostTable, Key
+
+
+class Result(enum.StrEnum):
+    """Relation of a decision to the outcome, and the label of its metric."""
+
+    AGREED = "agreed"
+    STATE_MOVED = "state_moved"
+    TIE = "tie"
+    RANDOM_SUBSET = "random_subset"
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class State:
+    """Reports of the hosts, as they were read at one time."""
+
+    table: HostTable
+    now: float
+    #: Uuids of the nodes that Placement offered; None if it was not asked.
+    nodes: frozenset[str] | None
+
+    @classmethod
+    def of(cls, host_manager: HostManager, offered: Offered | None) -> Self:
+        """That of *host_manager* now: a copy."""
+        with host_manager.lock:
+            table, now = host_manager.table.copy(), host_manager.clock()
+        return cls(table, now, None if offered is None else frozenset(offered.nodes))
+
+
+def reason_of(
+    settings: Settings, request: Request, same: int, outcome: Sequence[Key], states: Sequence[State]
+) -> Result:
+    """The reason why instance number *same*, the first that differs, went where *outcome* says.
+
+    *states* are that before the decision, of the decision and those since.  No reason will do where
+    another host was better all the time.
+    """
+    most, size = settings.policy.host_subset_size, states[0].table.capacity
+    totals = np.stack([_totals(settings, request, outcome[:same], each)[:size] for each in states])
+    if not outcome:  # refused
+        return Result.STATE_MOVED if np.isneginf(totals).all(axis=1).any() else Result.OTHER
+    row = states[0].table.rows.get(outcome[same])
+    if row is None:
+        return Result.STATE_MOVED  # the host is new
+    its = totals[:, row]
+    if its[1] > -np.inf and np.count_nonzero(totals[1] > its[1]) < most:
+        return Result.TIE if most == 1 else Result.RANDOM_SUBSET
+    better = np.count_nonzero((totals > its[:, None]).all(axis=0))
+    return Result.STATE_MOVED if its.max() > -np.inf and better < most else Result.OTHER
+
+
+def _totals(
+    settings: Settings, request: Request, before: Sequence[Key], state: State
+) -> np.ndarray:
+    """By row the weight for one instance, if those *before* it are there; -inf for the refused."""
+    policy, table, spec = settings.policy, state.table, settings.own_spec(request.spec)
+    rows = [table.rows[key] for key in before if key in table.rows]
+    amount = Consumption.from_request(spec, {}, policy.fitting).added if rows else {}
+    spec.instance_uuid = request.names[len(before)]
+    if (group := spec.instance_group) is not None:
+        group.hosts = [*(group.hosts or []), *(host for host, _node in before)]
+    scope = Scope(table, state.now, policy.service_down_time_seconds, policy.fitting)
+    offered = table.order if state.nodes is None else rows_of_nodes(table, state.nodes)
+    left = narrow(Candidates(scope, offered), spec, policy.semantics)
+    table.add(rows, amount)
+    found = evaluate(policy, left.hosts, spec, len(before), skip_filters=left.skip_filters)
+    totals = np.full(table.capacity, -np.inf)
+    totals[found.hosts.rows] = found.totals
+    table.add(rows, amount, -1)
+    return totals
+
+
+OUTCOME_SECONDS: Final = 60.0
+"""After so long nobody waits for the outcome of a request."""
+MOST_WAITING: Final = 32
+MOST_STATES: Final = 8
+"""Each waits with so many copies of the host table, if hosts go on to report: for 10,000 hosts
+of 3 MB each.  Those that wait at the same time share most of them."""
+LATER: Final = 1.25
+"""Ratio of a request's age to that when its outcome was asked for last: 25 times in a minute."""
+DIFFERENCES_KEPT: Final = 1000
+NOTHING: Final = Offered({})
+
+
+@dataclass
+class Waiting:
+    """A decision whose outcome is not known yet; nothing is *decided* if it was refused."""
+
+    request: Request
+    #: The state read last before the request, that of the decision, and those read since.
+    states: list[State]
+    decided: Sequence[Key] = ()
+    began: float = field(default_factory=time.monotonic)
+    #: The outcome is not asked for before this age.
+    asked_at_seconds: float = 0.0
+
+    @property
+    def age_seconds(self) -> float:
+        """Seconds since the request."""
+        return time.monotonic() - self.began
+
+
+class ShadowScheduler(FilterScheduler):
+    """Decides as the filter driver, claims nothing, and compares with what became of it."""
+
+    tells_of_selections = False
+    CLAIMS_HOSTS = False
+
+    def __init__(self, conf: Any, host_manager: Any) -> None:
+        super().__init__(conf, host_manager)
+        self._results: Counter[Result] = Counter(dict.fromkeys(Result, 0))
+        self._differences: deque[dict[str, Any]] = deque(maxlen=DIFFERENCES_KEPT)
+        self._waiting: list[Waiting] = []
+
+    def shadow_report(self) -> dict[str, Any]:
+        """Number of requests by result, and the latest that differ, the newest first."""
+        return {
+            "results": {result.value: count for result, count in self._results.items()},
+            "waiting": len(self._waiting),
+            "differences": list(self._differences)[::-1],
+        }
+
+    def _answer(self, request: Request, record: DecisionRecord) -> Selections:
+        """Decide once, and keep the decision until its outcome is known."""
+        manager = self.host_manager
+        before = State.of(manager, NOTHING)
+        waiting = Waiting(request, [before, before])
+        try:
+            with self.claims.open(request) as claiming:
+                record.placement = claiming.placement
+                offered = claiming.offered()
+            self.bring_state_up_to_date(request.arrived_at)
+            with manager.lock:
+                then = State.of(manager, offered)
+                waiting.states = [replace(before, nodes=then.nodes), then]
+                decided = self.decide(request, record, offered)
+                for each in reversed(decided.reservations):
+                    manager.reservations.release(each)
+        except errors.NoValidHost:
+            self._waiting.append(waiting)
+            raise
+        chosen = [first for first, *_alternates in decided.selections]
+        waiting.decided = [(each.service_host, each.nodename) for each in chosen]
+        self._waiting.append(waiting)
+        return decided.selections
+
+    def look(self, read: Callable[[Request, Mapping[str, str]], list[Key] | None]) -> None:
+        """Ask *read* for outcomes, and compare; called again and again by one thread."""
+        with contextlib.suppress(errors.StateUnavailable):
+            self.host_manager.refresh()
+        self._note_reports()
+        excess = len(self._waiting) - MOST_WAITING
+        for number, each in enumerate(list(self._waiting)):
+            outcome = None
+            if (age := each.age_seconds) >= each.asked_at_seconds:
+                outcome = read(each.request, each.states[0].table.host_of_instance)
+                each.asked_at_seconds = age * LATER
+            if outcome is not None or age > OUTCOME_SECONDS or number < excess:
+                self._waiting.remove(each)
+                self._count(each, outcome)
+
+    def _note_reports(self) -> None:
+        """Add what hosts report now to the decisions that the other scheduler may still be at."""
+        version = self.host_manager.table.version
+        young = [each for each in list(self._waiting) if len(each.states) < MOST_STATES]
+        if behind := [each for each in young if each.states[-1].table.version != version]:
+            state = State.of(self.host_manager, NOTHING)
+            for each in behind:
+                each.states.append(replace(state, nodes=each.states[1].nodes))
+
+    def compare(self, waiting: Waiting, outcome: Sequence[Key]) -> Result:
+        """Compare the decision *waiting* with *outcome*, the hosts that its instances got."""
+        if list(waiting.decided) == list(outcome):
+            return Result.AGREED
+        pairs = enumerate(zip(waiting.decided, outcome, strict=False))
+        same = next((number for number, (here, there) in pairs if here != there), 0)
+        request = waiting.request
+        offered: Offered | None = NOTHING
+        with contextlib.suppress(errors.NoValidHost), self.claims.open(request) as claiming:
+            offered = claiming.offered()
+        with contextlib.suppress(errors.StateUnavailable):
+            self.host_manager.refresh()
+        states = (*waiting.states, State.of(self.host_manager, offered))
+        return reason_of(self.settings, request, same, outcome, states)
+
+    def _count(self, waiting: Waiting, outcome: Sequence[Key] | None) -> None:
+        result = Result.OUTCOME_UNKNOWN if outcome is None else self.compare(waiting, outcome)
+        self._results[result] += 1
+        if result is not Result.AGREED:
+            difference = {
+                "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+                "request_id": getattr(waiting.request.context, "request_id", None),
+                "instances": ", ".join(waiting.request.names),
+                "decided": ", ".join(host for host, _node in waiting.decided),
+                "outcome": ", ".join(host for host, _node in outcome or ()),
+                "result": result.value,
+            }
+            self._differences.append(difference)
+
+
+PLACEMENT_SECONDS: Final = 2.0
+"""Longest wait for Placement per instance; it is asked again."""
+
+
+class Outcomes:
+    """Reads where instances are: by their allocations, or else by the hosts in their rows."""
+
+    def __init__(self, databases: Databases, driver: Any) -> None:
+        self._databases, self._host_manager = databases, driver.host_manager
+        claims = driver.claims
+        self._client: Any = claims.client if isinstance(claims, PlacementClaims) else None
+
+    def read(self, request: Request, homes: Mapping[str, str]) -> list[Key] | None:
+        """The host and node of each instance, none if it was refused; None if that is not known.
+
+        *homes* are the hosts that instances were on before.
+        """
+        if not (request.names and request.takes_hosts):
+            return None
+        find = self._by_row if self._client is None else self._by_allocations
+        try:
+            keys = [find(request, uuid, homes.get(uuid)) for uuid in request.names]
+            if not any(keys):
+                return [] if self._are_refused(request) else None
+        except (Unavailable, *FAILURES, errors.NovaException):
+            return None  # decisions say in the log what is away
+        return [each[0] for each in keys] if all(len(each) == 1 for each in keys) else None
+
+    def _by_allocations(self, request: Request, uuid: str, _home: str | None) -> list[Key]:
+        """Nodes with allocations, but for those that the request rules out as its source."""
+        requester = Requester(None, None, None).within(PLACEMENT_SECONDS)
+        allocated = self._client.allocations(uuid, requester).get("allocations") or {}
+        ruled_out = {each.lower() for each in request.spec.ignore_hosts or ()}
+        with self._host_manager.lock:
+            table = self._host_manager.table
+            keys = [table.keys[row] for row in rows_of_nodes(table, allocated).tolist()]
+        return [key for key in keys if key[0].lower() not in ruled_out]
+
+    def _by_row(self, _request: Request, uuid: str, home: str | None) -> list[Key]:
+        with self._host_manager.lock:
+            table = self._host_manager.table
+            host = table.host_of_instance.get(uuid)
+            if host in (None, home):
+                return []
+            keys = [table.keys[row] for row in table.row_numbers((host,))]
+            node = table.instances[host][uuid].node
+        return [key for key in keys if node in (None, key[1])]
+
+    def _are_refused(self, request: Request) -> bool:
+        """True when the conductor has given all of them up before they were on any host."""
+        names = request.names
+        if not self._databases.has_cells:
+            with self._databases.main.read() as connection:
+                rows = instances.rows_by_uuid(connection, names).values()
+            return [each.vm_state for each in rows if each.host is None] == ["error"] * len(names)
+        cell = instance_mappings.c.cell_id == cell_mappings.c.id
+        buried = sa.select(sa.func.count()).where(cell, cell_mappings.c.uuid == CELL0_UUID)
+        with self._databases.api.read() as connection:
+            these = buried.where(instance_mappings.c.instance_uuid.in_(names))
+            return connection.execute(these).scalar() == len(names)
