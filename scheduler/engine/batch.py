@@ -1,14 +1,12 @@
 """Several instances at once, before the table is told of any of them.
 
 Filters and weighers are asked once per level: all hosts as if they had *k* servers of this
-request, which is columns plus *k* times the flavor.  Only hosts near the best are kept at hand;
-the set is made anew when bounds have moved by more than its margin bears.  1,000 servers on
-10,000 hosts take some 30 ms so; asked one by one they take 600.
+request, which is columns plus *k* times the flavor.  1,000 servers on 10,000 hosts take some 35 ms
+so; asked one by one they take 600.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -24,13 +22,6 @@ from scheduler.engine.evaluation import (
 )
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import Consumption
-
-#: Only from so many hosts on, besides four per instance, some are left out.
-_ALL_BELOW: Final = 256
-#: So much of what weights can add up to is the margin at least, so that the set lasts for a while.
-_LEAST_MARGIN: Final = 0.02
-#: For what rounding may add to sums of weights.
-_ROUNDING: Final = 1e-9
 
 
 class NeedsTable(Exception):
@@ -95,7 +86,6 @@ class Batch:
 
     @property
     def rows(self) -> list[int]:
-        """The row of each instance."""
         found: list[int] = self._hosts.rows[self._picks].tolist()
         return found
 
@@ -107,15 +97,26 @@ class Batch:
     def choose(self, first: int, count: int, check: Callable[[int], None]) -> None:
         """Choose rows while there are any, the one of the *first* instance given.
 
-        *check* is called with the number of the next instance from time to time.  Raises
-        NeedsTable where a filter or weigher looks at more than columns.
+        *check* is called with the number of each next instance.  Raises NeedsTable where a filter
+        or weigher looks at more than columns.
         """
         self._pick(int((self._hosts.rows == first).argmax()))
-        while (chosen := len(self._picks)) < count:
-            check(chosen)
-            self._run(count - chosen)
-            if len(self._picks) == chosen:
+        passing, raws = self._level(self._hosts, self._times)
+        self._passing &= passing
+        places = np.flatnonzero(self._passing)
+        if not len(places):
+            return
+        at_hand = _AtHand(self, places, [raw[places] for raw in raws])
+        for number in range(1, count):
+            check(number)
+            best = at_hand.best()
+            if best is None:
                 return
+            if self._bounds[-1][1] is not at_hand.bounds:
+                self._bounds.append((number, at_hand.bounds))
+            self._pick(int(places[best]))
+            if number + 1 < count:
+                at_hand.follow()
 
     def first_of(self, rows: np.ndarray) -> int:
         """The one of *rows*, in the table's order, that stood first; the table is told by now."""
@@ -134,25 +135,6 @@ class Batch:
         ahead = _Ahead(hosts, self.amount.added, times)
         passing = self._policy.chain.passing(ahead, self._request)
         return passing, [each.raw(ahead, self._request) for each in self._policy.weighers]
-
-    def _run(self, left: int) -> None:
-        """Choose up to *left* times, as long as the best at hand are sure to be the best of all."""
-        passing, raws = self._level(self._hosts, self._times)
-        self._passing &= passing
-        places = np.flatnonzero(self._passing)
-        if not len(places):
-            return
-        at_hand = _AtHand(self, places, [raw[places] for raw in raws])
-        at_hand.shrink(left)
-        for number in range(left):
-            if number and not at_hand.follow():
-                return
-            best = at_hand.best()
-            if best is None:
-                return
-            if self._bounds[-1][1] is not at_hand.bounds:
-                self._bounds.append((len(self._picks), at_hand.bounds))
-            self._pick(int(at_hand.places[best]))
 
     # --- among equals --------------------------------------------------------------------
 
@@ -199,18 +181,14 @@ class _AtHand:
         self._hosts = batch._hosts
         self._times = batch._times[places]
         self._factors = [some(factor, places) for factor in batch._factors]
-        self._has_arrays = any(isinstance(each, np.ndarray) for each in self._factors)
         self._raws = [np.array(raw, dtype=np.float64) for raw in raws]
         self._extremes = [extremes(raw) for raw in raws]
-        self._others: list[tuple[float, float]] = [(math.inf, -math.inf)] * len(raws)
         self._alive = len(places)
         self._gone = np.zeros(len(places), dtype=np.bool_)
-        self._margin = math.inf
         #: Weighers whose extremes have changed.
         self._moved: set[int] = set()
         self.bounds: list[Bounds] = [(0.0, 0.0)] * len(raws)
         self.bounds = self._bounds_now(range(len(raws)))
-        self._first_bounds = self.bounds
         self._parts = [self._part(number) for number in range(len(raws))]
         self._totals = self._sum()
         self._levels: dict[int, tuple[Any, list[np.ndarray]]] = {}
@@ -218,7 +196,7 @@ class _AtHand:
 
     def _bounds_now(self, numbers: Iterable[int]) -> list[Bounds]:
         """The bounds, where those of the weighers *numbers* may be others than before."""
-        if self._alive == 1 and self._margin == math.inf:  # a single host is not weighed
+        if self._alive == 1:  # a single host is not weighed
             return [(0.0, 0.0)] * len(self._raws)
         bounds = list(self.bounds)
         for number in numbers:
@@ -241,31 +219,6 @@ class _AtHand:
         totals[self._gone] = -np.inf
         return totals
 
-    def shrink(self, left: int) -> None:
-        """Keep only hosts that *left* picks may reach, if that is worth while.
-
-        After so many picks one of the best ``left + 1`` was not touched.  It is better than all
-        that were left out while bounds have moved the weights by less than the margin.
-        """
-        count = len(self.places)
-        if count <= 4 * left + _ALL_BELOW or self._has_arrays:
-            return
-        in_order = np.partition(self._totals, (count - 2 * left - 64, count - left - 1))
-        least, further = in_order[count - left - 1], in_order[count - 2 * left - 64]
-        pairs = zip(self._factors, self._parts, strict=True)
-        scale = sum(abs(float(factor)) for factor, part in pairs if part is not None)
-        margin = max(least - further, _LEAST_MARGIN * scale)
-        near = self._totals >= least - margin
-        if np.count_nonzero(near) >= count * 3 // 4:
-            return
-        self._margin = margin
-        self._others = [extremes(raw[~near]) for raw in self._raws]
-        self.places, self._times = self.places[near], self._times[near]
-        self._raws = [raw[near] for raw in self._raws]
-        self._parts = [None if part is None else part[near] for part in self._parts]
-        self._totals, self._gone = self._totals[near], self._gone[near]
-        self._alive = len(self.places)
-
     def best(self) -> int | None:
         """The place at hand of the best; None if there is none."""
         totals = self._totals
@@ -282,8 +235,8 @@ class _AtHand:
         self._last = best
         return best
 
-    def follow(self) -> bool:
-        """Take in the last pick; whether the best at hand are still sure to be the best of all."""
+    def follow(self) -> None:
+        """Take in the last pick."""
         last = self._last
         self._times[last] += 1
         times = int(self._times[last])
@@ -299,7 +252,6 @@ class _AtHand:
             self.bounds = self._bounds_now(self._moved)
             self._moved.clear()
         self._update(last, changed, before)
-        return self._alive > 0 and (self.bounds is before or self._is_sure())
 
     def _change(self, place: int, values: list[float]) -> list[int]:
         """Give the host at *place* new raw *values*; the weighers for which that is a change."""
@@ -330,8 +282,8 @@ class _AtHand:
         return []
 
     def _set_ends(self, number: int) -> None:
-        raw, (low, high) = self._raws[number], self._others[number]
-        ends = min(float(np.fmin.reduce(raw)), low), max(float(np.fmax.reduce(raw)), high)
+        raw = self._raws[number]
+        ends = float(np.fmin.reduce(raw)), float(np.fmax.reduce(raw))
         if ends != self._extremes[number]:
             self._extremes[number] = ends
             self._moved.add(number)
@@ -360,18 +312,6 @@ class _AtHand:
             if part is not None:
                 total += part.item(last)
         self._totals[last] = total
-
-    def _is_sure(self) -> bool:
-        if self._margin == math.inf:
-            return True
-        moved = 0.0
-        pairs = zip(self._first_bounds, self.bounds, self._factors, strict=True)
-        for (low, high), (low_now, high_now), factor in pairs:
-            if high > low and (low, high) != (low_now, high_now):
-                if high_now <= low_now:
-                    return False
-                moved += abs(float(factor)) * abs((high - low) / (high_now - low_now) - 1.0)
-        return moved < self._margin - _ROUNDING
 
 
 def _is_zero(factor: np.ndarray | float) -> bool:
