@@ -32,17 +32,6 @@ if TYPE_CHECKING:
 Order = Callable[[HostTopology, GuestTopology, Pools | None, bool, bool], tuple[HostCell, ...]]
 
 
-def as_reported(
-    host: HostTopology,
-    _guest: GuestTopology,
-    _pools: Pools | None,
-    _wants_devices: bool,
-    _pack: bool,
-) -> tuple[HostCell, ...]:
-    """Newton: as the host lists them."""
-    return host.cells
-
-
 def by_room(
     host: HostTopology, guest: GuestTopology, pools: Pools | None, wants_devices: bool, pack: bool
 ) -> tuple[HostCell, ...]:
@@ -216,16 +205,6 @@ def pages_or_memory(host: HostCell, guest: GuestCell, terms: Terms) -> GuestCell
     return guest if fits else None
 
 
-def any_host_isolates(_host: HostCell) -> bool:
-    """Newton: every host may leave the other threads of a core unused."""
-    return True
-
-
-def only_undivided_hosts_isolate(host: HostCell) -> bool:
-    """Today: not where threads are siblings and CPUs are divided into shared and dedicated."""
-    return host.threads_per_core == 1 or host.pinnable == host.cpus
-
-
 def workable_size(host: HostCell, guest: GuestCell) -> int | None:
     """The page size (KiB) that serves the guest's request; None when no size does."""
     need_kb = guest.memory_kb
@@ -285,15 +264,8 @@ class Pinning:
     reserved: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    cpus: tuple[int, ...]
-    threads: int
-
-
-def listed_cores(host: HostCell) -> tuple[frozenset[int], ...]:
-    """Newton: the sibling sets; each CPU is a core only where none is listed."""
-    return host.siblings or singles(host.pinnable)
+Layouts = Iterator[tuple[tuple[int, ...], int]]
+"""Host CPUs, and threads per guest core, of each way to try."""
 
 
 def complete_cores(host: HostCell) -> tuple[frozenset[int], ...]:
@@ -323,30 +295,30 @@ def pack(
     full = max(map(len, all_cores))
     isolated = guest.thread_policy == "isolate"
     layouts = _isolated(groups, full, wanted) if isolated else _packed(groups, guest, wanted)
-    for layout in layouts:
-        if len(layout.cpus) < wanted and not may_fall_short:
+    for cpus, threads in layouts:
+        if len(cpus) < wanted and not may_fall_short:
             continue
-        spare = _spare(groups, layout.cpus, isolated) if reserve else []
+        spare = _spare(groups, cpus, isolated) if reserve else []
         if len(spare) >= reserve:
-            return Pinning(layout.cpus, layout.threads, frozenset(spare[:reserve]))
+            return Pinning(cpus, threads, frozenset(spare[:reserve]))
     return None
 
 
-def _isolated(groups: Groups, full: int, wanted: int) -> Iterator[_Layout]:
+def _isolated(groups: Groups, full: int, wanted: int) -> Layouts:
     whole = [group for group in groups if len(group) >= full]
     if len(whole) >= wanted:
-        yield _Layout(tuple(group[0] for group in whole[:wanted]), 1)
+        yield tuple(group[0] for group in whole[:wanted]), 1
 
 
-def _packed(groups: Groups, guest: GuestCell, wanted: int) -> Iterator[_Layout]:
+def _packed(groups: Groups, guest: GuestCell, wanted: int) -> Layouts:
     needs_siblings = guest.thread_policy == "require"
     for level in range(max(map(len, groups)), 1 if needs_siblings else 0, -1):
         usable = [group[:level] for group in groups if len(group) >= level]
         if level * len(usable) >= wanted:
             cpus = tuple(chain.from_iterable(usable))[:wanted]
-            yield _Layout(cpus, math.gcd(level, wanted % level))
+            yield cpus, math.gcd(level, wanted % level)
     if not needs_siblings:
-        yield _Layout(tuple(chain.from_iterable(groups))[:wanted], 1)
+        yield tuple(chain.from_iterable(groups))[:wanted], 1
 
 
 def _spare(groups: Groups, taken: tuple[int, ...], isolated: bool) -> list[int]:
@@ -354,16 +326,6 @@ def _spare(groups: Groups, taken: tuple[int, ...], isolated: bool) -> list[int]:
     if isolated:
         groups = [group for group in groups if used.isdisjoint(group)]
     return [cpu for group in groups for cpu in group if cpu not in used]
-
-
-def siblings_listed(host: HostTopology) -> bool:
-    """Newton: some cell lists sibling sets, of whatever size."""
-    return any(cell.siblings for cell in host.cells)
-
-
-def siblings_exist(host: HostTopology) -> bool:
-    """Today: some core has more than one thread."""
-    return any(cell.threads_per_core > 1 for cell in host.cells)
 
 
 def lacks_threads(host: HostTopology | None, semantics: NumaSemantics) -> bool:

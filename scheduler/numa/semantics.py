@@ -67,27 +67,12 @@ def all_cpus(host: HostCell, guest: GuestCell) -> int:
     return len(guest.cpus) * each + len(guest.reserved)
 
 
-def floating_cpus(_host: HostCell, guest: GuestCell) -> int:
-    """Today: only CPUs that share; what is pinned is known by name."""
-    return len(guest.floating)
-
-
-def listed_siblings(host: HostCell, cpus: frozenset[int]) -> frozenset[int]:
-    """Newton: all threads of the cores that *cpus* belong to; nothing where none is listed."""
-    return _touched(host.siblings, cpus)
-
-
-def all_siblings(host: HostCell, cpus: frozenset[int]) -> frozenset[int]:
-    """Today: all threads of the cores that *cpus* belong to, at least *cpus* themselves."""
-    return _touched(pairing.complete_cores(host), cpus)
-
-
 def _touched(cores: Iterable[frozenset[int]], cpus: frozenset[int]) -> frozenset[int]:
     return frozenset().union(*(core for core in cores if core & cpus))
 
 
 CURRENT = NumaSemantics(
-    has_siblings=pairing.siblings_exist,
+    has_siblings=lambda host: any(cell.threads_per_core > 1 for cell in host.cells),
     order=pairing.by_room,
     checks=(
         pairing.pages_or_memory,
@@ -97,13 +82,14 @@ CURRENT = NumaSemantics(
         pairing.within_limits,
     ),
     cores=pairing.complete_cores,
-    can_isolate=pairing.only_undivided_hosts_isolate,
+    # Not where threads are siblings and CPUs are divided into shared and dedicated.
+    can_isolate=lambda host: host.threads_per_core == 1 or host.pinnable == host.cpus,
     may_pin_too_few=False,
     shows_cores=False,
     missing_pools_refuse=False,
-    counted_cpus=floating_cpus,
+    counted_cpus=lambda _host, guest: len(guest.floating),  # what is pinned is known by name
     counted_pages=pairing.size_or_smallest,
-    isolated_cpus=all_siblings,
+    isolated_cpus=lambda host, cpus: _touched(pairing.complete_cores(host), cpus),
     keeps_wishes_without_host=True,
     counts_before_devices=True,
     cpu_policies=("dedicated", "shared", "mixed"),
@@ -115,8 +101,8 @@ CURRENT = NumaSemantics(
 )
 
 NEWTON = NumaSemantics(
-    has_siblings=pairing.siblings_listed,
-    order=pairing.as_reported,
+    has_siblings=lambda host: any(cell.siblings for cell in host.cells),
+    order=lambda host, *_others: host.cells,
     checks=(
         pairing.memory_exists,
         pairing.cpus_exist,
@@ -125,14 +111,14 @@ NEWTON = NumaSemantics(
         pairing.within_limits,
         pairing.pages_if_requested,
     ),
-    cores=pairing.listed_cores,
-    can_isolate=pairing.any_host_isolates,
+    cores=lambda host: host.siblings or pairing.singles(host.pinnable),
+    can_isolate=lambda _host: True,
     may_pin_too_few=True,
     shows_cores=True,
     missing_pools_refuse=True,
     counted_cpus=all_cpus,
     counted_pages=pairing.size_if_requested,
-    isolated_cpus=listed_siblings,
+    isolated_cpus=lambda host, cpus: _touched(host.siblings, cpus),
     keeps_wishes_without_host=False,
     counts_before_devices=False,
     cpu_policies=("dedicated", "shared"),

@@ -104,7 +104,7 @@ def eligible(
 
     *cells* are the host cells of the guest; None or no cell means any distance.
     """
-    matching = [pool for pool in pools if _matches_any(pool, request, semantics)]
+    matching = [p for p in pools if any(_matches(p, each, semantics) for each in request.specs)]
     if cells is not None and cells.chosen:
         matching = semantics.affinity(matching, request, cells)
     hidden = semantics.types_on_request.difference(request.asks("dev_type"))
@@ -116,10 +116,6 @@ def eligible(
     if semantics.matches_live_migratable:
         matching = _migratable_alike(matching, request)
     return matching
-
-
-def _matches_any(pool: Pool, request: Request, semantics: PciSemantics) -> bool:
-    return any(_matches(pool, spec, semantics) for spec in request.specs)
 
 
 def _matches(pool: Pool, spec: tuple[tuple[str, str | None], ...], semantics: PciSemantics) -> bool:
