@@ -79,7 +79,6 @@ class _Logger(logging.Logger):
     """
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - the library's name
-        """See the base class."""
         is_shown = level > self.manager.disable and level >= self.getEffectiveLevel()
         return is_shown and not self.disabled
 
@@ -222,7 +221,6 @@ class Greenlets:
         self._pool.spawn_n(work, *arguments)
 
     def shutdown(self, wait: bool = True) -> None:
-        """Wait, if asked to, until all is done."""
         if wait:
             self._pool.waitall()
 

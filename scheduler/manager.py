@@ -6,7 +6,6 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -15,8 +14,7 @@ from oslo_log import log as logging
 from scheduler import errors, objects
 from scheduler.drivers.selections import as_dict, todays_answer
 from scheduler.engine.record import DecisionRecord
-from scheduler.explain.caller_errors import for_caller
-from scheduler.explain.recorder import Recorder
+from scheduler.explain.recorder import Recorder, for_caller
 from scheduler.idempotency import ReplyCache, request_key
 from scheduler.notifications import END, START
 
@@ -47,23 +45,13 @@ _UUID: Final = re.compile("[!-~]{0,36}")
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 
-@dataclass(frozen=True)
 class RequestLimits:
     """Limits of the size of one request, as ``[scheduler]`` sets them: far above any of Nova's."""
 
-    most_instances: int
-    most_entries: int
-    most_characters: int
-
-    @classmethod
-    def from_conf(cls, conf: Any) -> RequestLimits:
-        """The limits that *conf* sets."""
-        options = conf.scheduler
-        return cls(
-            options.max_instances_per_request,
-            options.max_request_entries,
-            options.max_request_text_characters,
-        )
+    def __init__(self, conf: Any) -> None:
+        self.most_instances: int = conf.scheduler.max_instances_per_request
+        self.most_entries: int = conf.scheduler.max_request_entries
+        self.most_characters: int = conf.scheduler.max_request_text_characters
 
     def check_instances(self, field: str, count: int, least: int = 0) -> None:
         """Raise InvalidRequest for too many instances, or fewer than *least*."""
@@ -129,10 +117,11 @@ class SchedulerManager:
         self.replies = ReplyCache.from_conf(conf)
         self._notifications = notifications
         #: Where decisions are written down: where the driver does that itself, if it can.
-        self.recorder: Recorder = getattr(driver, "recorder", None) or Recorder.from_conf(conf)
+        own = getattr(driver, "recorder", None)
+        self.recorder: Recorder = own or Recorder(conf.explain.memory_bytes)
         self._exposes_reasons = conf.scheduler.expose_reasons
         #: Most that one request may ask for; another one after a reload.
-        self.limits = RequestLimits.from_conf(conf)
+        self.limits = RequestLimits(conf)
 
     def select_destinations(
         self,
@@ -240,7 +229,7 @@ class SchedulerManager:
             for each in takes:
                 each()
             self.replies.reconfigure(conf)
-            self.limits = RequestLimits.from_conf(conf)
+            self.limits = RequestLimits(conf)
             self._exposes_reasons = options.expose_reasons
             self.recorder.records.limit_bytes = conf.explain.memory_bytes
             if driver.builds is not None:

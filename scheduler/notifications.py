@@ -205,7 +205,6 @@ class Outbox:
 
     @property
     def waiting(self) -> int:
-        """Number of sends not done yet."""
         return self._thread.waiting
 
     def put(self, event_type: str, send: Callable[[], None]) -> None:
@@ -335,7 +334,6 @@ class Notifications:
                 self.versioned.error(context, f"{task}.error", payload)
 
     def close(self) -> None:
-        """Send what waits, for as long as the outbox allows."""
         self.outbox.close()
 
 

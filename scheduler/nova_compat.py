@@ -15,7 +15,7 @@ from oslo_config import cfg
 from oslo_log import log as oslo_log
 
 from scheduler import plugins
-from scheduler.builds.rows import SERVICE, InstanceRows
+from scheduler.builds.direct import SERVICE, InstanceRows
 from scheduler.db.database import Database
 from scheduler.drivers.base import Scheduler
 from scheduler.filters import registry as filter_registry
@@ -46,7 +46,6 @@ class AuditingLogger(oslo_log.KeywordArgumentAdapter):
 
 
 def get_logger(name: str = "unknown", version: str = "unknown") -> AuditingLogger:
-    """Nova's ``getLogger``."""
     return AuditingLogger(logging.getLogger(name), {"version": version})
 
 

@@ -32,7 +32,6 @@ def installed() -> Any:
 
 
 def entry_point_names(namespace: str) -> set[str]:
-    """The names of all entry points of *namespace*."""
     return set(installed().select(group=namespace).names)
 
 
@@ -43,20 +42,31 @@ def entry_point(namespace: str, name: str) -> Any:
     return None
 
 
-def entry_point_class(namespace: str, name: str, base: type, option: str) -> Any:
-    """The class derived from *base* that the entry point is; None if there is no such entry point.
+def named_class(namespace: str, directory: str, name: str, base: type, option: str) -> Any:
+    """The class derived from *base* that the entry point is, else that of a file in *directory*.
 
-    Raises ConfigurationError, naming *option*, if it cannot be imported, ClassNotFound if it is
-    anything else.
+    None if there is neither.  Raises ConfigurationError, naming *option*, if it cannot be imported,
+    ClassNotFound if the entry point is anything else.
     """
     try:
         found = entry_point(namespace, name)
     except (ImportError, AttributeError) as error:
         raise errors.ConfigurationError(option=option, reason=f"{name!r}: {error}") from error
-    if found is None or (inspect.isclass(found) and issubclass(found, base)):
+    if found is None:
+        return site_class(directory, name, base, option)
+    if inspect.isclass(found) and issubclass(found, base):
         return found
     reason = f"Not a class of the correct type for {option}"
     raise errors.ClassNotFound(class_name=name, exception=reason)
+
+
+def shipped(package: str, modules: Mapping[str, Iterable[str]]) -> dict[str, Any]:
+    """By Nova's dotted path the classes of our *package*, named by their *modules*."""
+    return {
+        f"nova.{package}.{module}.{name}": import_path(f"{package}.{module}.{name}")
+        for module, names in modules.items()
+        for name in names
+    }
 
 
 def prepare(conf: Any) -> None:

@@ -12,7 +12,7 @@ from scheduler import errors, exit_codes, objects, plugins
 from scheduler.cli import command
 from scheduler.cli.command import argument
 from scheduler.db import flavors
-from scheduler.introspection.overlay import Overlay
+from scheduler.introspection.what_if import Overlay
 from scheduler.planning.mover import Mover
 from scheduler.planning.moves import Plan
 from scheduler.planning.plans import Planner

@@ -21,7 +21,7 @@ from scheduler.cli.what_if import profiles_of
 from scheduler.conf import check, filter_scheduler
 from scheduler.db.cells import CellsReader
 from scheduler.introspection import hypothetical_hosts
-from scheduler.introspection.overlay import Overlay, values_of
+from scheduler.introspection.what_if import Overlay, values_of
 from scheduler.recording.arrivals import is_recording, read_arrivals, recorded_fleet
 from scheduler.replay import azure, report, sizing
 from scheduler.replay.comparing import Comparison

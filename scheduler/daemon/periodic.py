@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from scheduler import errors, objects
 from scheduler.concurrency import native
-from scheduler.db import fleet_changes, services
+from scheduler.db import fleet_poll, services
 from scheduler.db.database import Database
 
 LOG = logging.getLogger(__name__)
@@ -164,7 +164,7 @@ class ServiceHeartbeat:
         if self._service_id is None:
             raise errors.ServiceNotFound(service_id=f"{self._binary} on {self._host}")
         self._report_count += 1
-        fleet_changes.remove_old(connection)
+        fleet_poll.remove_old(connection)
         return services.heartbeat(connection, self._service_id, self._report_count, now)
 
     def _get_or_create(self, connection: Connection) -> objects.Service:

@@ -12,8 +12,7 @@ from oslo_log import log as logging
 from oslo_messaging.transport import RPCTransport
 
 from scheduler import concurrency, drivers, errors, plugins
-from scheduler.builds.direct import DirectBuilds
-from scheduler.builds.rows import SERVICE, InstanceRows
+from scheduler.builds.direct import SERVICE, DirectBuilds, InstanceRows
 from scheduler.builds.tasks import OlderTasks
 from scheduler.claims import loading
 from scheduler.conf import filter_scheduler, rereading, startup
@@ -27,8 +26,7 @@ from scheduler.daemon.worker import Worker, launch
 from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
-from scheduler.db.databases import Databases
-from scheduler.db.discovery import HostDiscovery
+from scheduler.db.databases import Databases, HostDiscovery
 from scheduler.db.overview import Overview
 from scheduler.drivers.loading import load_host_manager
 from scheduler.explain.store import Store

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection
 from scheduler import errors, objects
 from scheduler.db import rows
 from scheduler.db.database import Database
-from scheduler.db.fleet_poll import Compiled, Dialect
+from scheduler.db.fleet_rows import Compiled, Dialect
 from scheduler.db.sessions import ReadSession
 from scheduler.db.tables import aggregate_hosts, aggregate_metadata, aggregates
 
@@ -38,17 +38,12 @@ def get(connection: Connection, name_or_id: str | int) -> objects.Aggregate:
     """The aggregate of that name or else, for digits, that id; raises AggregateNotFound."""
     found: list[objects.Aggregate] = []
     if isinstance(name_or_id, str):
-        found = _read(connection, aggregates.c.name == name_or_id)
+        found = list_all(connection, aggregates.c.name == name_or_id)
     if not found and str(name_or_id).isdecimal():
-        found = _read(connection, aggregates.c.id == int(name_or_id))
+        found = list_all(connection, aggregates.c.id == int(name_or_id))
     if not found:
         raise errors.AggregateNotFound(aggregate_id=name_or_id)
     return found[0]
-
-
-def list_all(connection: Connection) -> list[objects.Aggregate]:
-    """Every aggregate with its hosts and metadata, in the order of the ids."""
-    return _read(connection)
 
 
 def delete(connection: Connection, aggregate_id: int) -> None:
@@ -102,7 +97,8 @@ def _touch(connection: Connection, aggregate_id: int, **values: str) -> None:
         raise errors.AggregateNotFound(aggregate_id=aggregate_id)
 
 
-def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.Aggregate]:
+def list_all(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.Aggregate]:
+    """Those that meet all *criteria*, in the order of the ids."""
     found = rows.read(connection, aggregates, *criteria)
     members, texts = (
         rows.children(connection, table, "aggregate_id", [row["id"] for row in found])
@@ -147,7 +143,6 @@ class AggregateReader:
             self._found, self._seen = list_all(connection), contents
 
     def close(self) -> None:
-        """Give the connection up."""
         self._session.close()
 
 

@@ -24,7 +24,7 @@ from scheduler.db.aggregates import AggregateReader
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import Cell, FleetChanges, FleetReader
-from scheduler.db.fleet_beside import LATE_SECONDS
+from scheduler.db.fleet_poll import LATE_SECONDS
 from scheduler.threads import in_thread
 
 LOG = logging.getLogger(__name__)
@@ -131,7 +131,6 @@ class Member:
                 return
 
     def close(self) -> None:
-        """Try no more."""
         self._closed.set()
 
     @property
@@ -155,13 +154,19 @@ class CellsReader:
         self._aggregates: list[Sequence[objects.Aggregate]] = []
 
     def read_more(self, conf: Any) -> bool:
-        """See the host manager's protocol; what is read already is not given up."""
+        """Read from now on what *conf* needs, too; whether that calls for a full read.
+
+        What is read already is not given up.
+        """
         is_more = _weighs_images(conf) and not self._weighs_images
         self._weighs_images |= is_more
         return is_more
 
     def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
-        """See the host manager's protocol; raises oslo.db's errors when no cell answers."""
+        """Per cell the changes since the last read (*now*: naive UTC), or everything.
+
+        Raises oslo.db's errors when no cell answers.
+        """
         if full or not self._members:
             self._update_members()
         how = {"full": full, "image_properties": self._weighs_images}
@@ -180,7 +185,10 @@ class CellsReader:
         return several
 
     def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
-        """See the host manager's protocol; the next read tells which cells do not answer."""
+        """Heartbeats since the last call, read in another thread than that of the reads.
+
+        The next read tells which cells do not answer.
+        """
         found: list[FleetChanges] = []
         for member in [each for each in self._members.values() if each.is_asked]:
             try:
@@ -190,7 +198,6 @@ class CellsReader:
         return found
 
     def services(self, topic: str) -> Sequence[Any]:
-        """The service rows of *topic* in all cells that are not disabled."""
         answers = self._ask_all(lambda member: member.reader.services(topic))
         return [
             row
@@ -200,7 +207,6 @@ class CellsReader:
         ]
 
     def cell_health(self) -> Sequence[CellHealth]:
-        """Health of each cell; empty for an undivided fleet."""
         return [each.health for each in self._members.values() if each.cell]
 
     # --- the cells -----------------------------------------------------------------------

@@ -107,6 +107,8 @@ class Database:
         parsed = db_url.parse(url, option)
         url = db_url.with_parameters(parsed, self._settings["connection_parameters"])
         self.url = db_url.with_verified_tls(url, option)
+        #: ``sqlite``, ``mysql`` or ``postgresql``.
+        self.dialect_name = self.url.get_backend_name()
         self.silence_timeout_seconds = silence_timeout_seconds
         self._connect_seconds = connect_seconds
         self._limits = limits
@@ -137,13 +139,7 @@ class Database:
 
     @property
     def masked_url(self) -> str:
-        """The URL without secrets."""
         return db_url.masked(self.url)
-
-    @property
-    def dialect_name(self) -> str:
-        """``sqlite``, ``mysql`` or ``postgresql``."""
-        return self.url.get_backend_name()
 
     def unusable(self, error: Exception) -> errors.NovaException:
         """The error for the operator after *error*: one line without SQL and secrets."""
@@ -205,7 +201,9 @@ class Database:
 
     def _connected(self, connection: Any, _record: object) -> None:
         if self.dialect_name == "mysql":
-            _read_committed(connection)
+            # Each statement sees what is committed, not the snapshot of the first one.
+            with connection.cursor() as cursor:
+                cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         self._limits.put_in_force(self.dialect_name, connection)
 
     def _check_certificate(self, url: URL) -> None:
@@ -302,10 +300,6 @@ class Database:
         """*keeper* keeps a connection of this database, to be closed with the others."""
         self._keepers.add(keeper)
 
-    def close(self) -> None:
-        """Close the connections, as one that another database remembers."""
-        self.dispose()
-
     def dispose(self) -> None:
         """Close the connections, pooled and kept; the next use opens new ones."""
         for keeper in list(self._keepers):
@@ -313,6 +307,9 @@ class Database:
         with self._engine_lock:
             if self._engine is not None:
                 self._engine.dispose()
+
+    #: As one that another database remembers.
+    close = dispose
 
 
 def _connect_once(url: URL) -> None:
@@ -363,12 +360,6 @@ def _begin_immediate(connection: Connection) -> None:
             time.sleep(random.uniform(*SQLITE_POLL_SECONDS))
     finally:
         connection.exec_driver_sql(SQLITE_BUSY_TIMEOUT)
-
-
-def _read_committed(connection: Any) -> None:
-    """Let every statement on MySQL see what is committed, not the snapshot of the first one."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
 
 
 def refused_value(error: BaseException) -> str | None:

@@ -36,14 +36,9 @@ def create(connection: Connection, flavor: objects.Flavor) -> objects.Flavor:
     return get(connection, "id", flavor_id)
 
 
-def list_all(connection: Connection) -> list[objects.Flavor]:
-    """Every flavor, in the order of the ids."""
-    return _read(connection)
-
-
 def get(connection: Connection, column: str, value: str | int) -> objects.Flavor:
     """The flavor with *value* in *column*, which is unique; raises FlavorNotFound."""
-    found = _read(connection, flavors.c[column] == value)
+    found = list_all(connection, flavors.c[column] == value)
     if not found:
         raise errors.FlavorNotFound(flavor_id=value)
     return found[0]
@@ -57,7 +52,8 @@ def delete(connection: Connection, flavor_id: int) -> None:
         raise errors.FlavorNotFound(flavor_id=flavor_id)
 
 
-def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.Flavor]:
+def list_all(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.Flavor]:
+    """Those that meet all *criteria*, in the order of the ids."""
     found = rows.read(connection, flavors, *criteria)
     specs, projects = (
         rows.children(connection, table, "flavor_id", [row["id"] for row in found])

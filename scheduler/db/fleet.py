@@ -16,18 +16,18 @@ import sqlalchemy as sa
 
 from scheduler import objects
 from scheduler.db import aggregates as aggregate_rows
-from scheduler.db import compute_nodes, fleet_changes, fleet_rows, rows, tables
+from scheduler.db import compute_nodes, fleet_poll, fleet_rows, rows, tables
 from scheduler.db.database import Database
-from scheduler.db.fleet_beside import (
+from scheduler.db.fleet_poll import (
     HEARTBEAT_SECONDS,
     LATE_SECONDS,
+    LOOK_BACK,
+    ChangesPoll,
     HeartbeatReader,
     Heartbeats,
+    StampsPoll,
 )
-from scheduler.db.fleet_changes import ChangesPoll
-from scheduler.db.fleet_poll import AGGREGATES, FLAGS, INSTANCES, MEMBERS, NODES, News
-from scheduler.db.fleet_rows import RowReader
-from scheduler.db.fleet_stamps import LOOK_BACK, StampsPoll
+from scheduler.db.fleet_rows import AGGREGATES, FLAGS, INSTANCES, MEMBERS, NODES, News, RowReader
 from scheduler.db.sessions import ReadSession
 
 #: The first read looks so far back for ended instances: no claim on older ones is open by then.
@@ -117,12 +117,10 @@ class FleetReader:
         return self._reads_aggregates and isinstance(self._poll, ChangesPoll)
 
     def services(self, topic: str) -> Sequence[Any]:
-        """The service rows of *topic*, whatever their state, by id."""
         with self.database.read() as connection:
             return fleet_rows.of_topic(connection, topic)
 
     def close(self) -> None:
-        """Give the connections up; the next read opens others."""
         self._session.close()
         self._heartbeats.close()
 
@@ -229,7 +227,7 @@ class FleetReader:
 
         Claims on these may be open.
         """
-        kind = ChangesPoll if fleet_changes.are_kept(connection) else StampsPoll
+        kind = ChangesPoll if fleet_poll.are_kept(connection) else StampsPoll
         poll = kind(self.database, self._overlap)
         self._heartbeats.begin(connection, now)
         poll.begin(connection, now, self._heartbeats.service_ids)

@@ -1,102 +1,325 @@
-"""SQL that polls of the fleet share, and the form of what a poll finds.
+"""Polls of the fleet: what has changed since the last one, and heartbeats.
 
-Polls of tables with triggers are in :mod:`scheduler.db.fleet_changes`, of Nova's in
-:mod:`scheduler.db.fleet_stamps`.
+*With triggers* each change of a row appends an entry to ``changes``.  A poll reads those above the
+last entry, and again those of the last seconds: ids are drawn before the commit, so that an entry
+may appear after those with higher ids.  The oldest entry that is read again must be there as it
+was.  Otherwise entries were removed, or the database is another copy, and everything is read.
+
+*Tables that Nova made* have none.  A poll lists the rows that were stamped since the last poll
+began, or in a short overlap before that, with a version of their content: a timestamp of whole
+seconds can be written several times.  Rows that were committed too late for the overlap, and nodes
+that vanish without a trace, are found by a look back, once a minute and beside the requests.
+
+*Heartbeats* touch every service all the time, and tolerate ``service_down_time``: no request waits
+for them unless they are late.
 """
 
-from collections.abc import Iterable
+import datetime
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Set
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from scheduler.db import tables
 from scheduler.db.database import Database
+from scheduler.db.fleet_rows import (
+    FLAGS,
+    INSTANCE_COLUMNS,
+    INSTANCES,
+    LIVING_SERVICES,
+    MEMBERS,
+    NODE_COLUMNS,
+    NODES,
+    SERVICE_FLAGS,
+    Compiled,
+    Dialect,
+    News,
+    entries_of,
+    numbers_of,
+)
+from scheduler.db.layout import layout_of
+from scheduler.db.migration import NOW
+from scheduler.db.sessions import ReadSession
+from scheduler.db.tables import changes
 
-News = dict[str, set[int]]
-"""By kind the ids of the rows that changed, came or went.  Of the last two kinds nobody needs ids.
+#: Heartbeats are read again after so long.
+HEARTBEAT_SECONDS: Final = 1.0
+#: Heartbeats that were read longer ago are read before a request goes on.
+LATE_SECONDS: Final = 5.0
+Heartbeats = Mapping[int, Mapping[str, Any]]
+"""By the service's id the columns that a heartbeat changes, or a restart."""
 
-*compute_nodes*, *instances*: rows; *service_flags*: services whose other columns, heartbeats
-apart, have changed; *services*: some came, went or got another name; *aggregates*: any change.
-"""
-NODES: Final = "compute_nodes"
-INSTANCES: Final = "instances"
-FLAGS: Final = "service_flags"
-MEMBERS: Final = "services"
-AGGREGATES: Final = "aggregates"
+_TIMES: Final = ("last_seen_up", "updated_at")
+_NUMBERS: Final = ("report_count", "version")
+#: In no time and no number.
+_SEPARATOR: Final = "|"
 
 
-class Dialect:
-    """SQL expressions of the engine called *name*: ``sqlite``, ``mysql`` or ``postgresql``."""
+class HeartbeatReader:
+    """Reads of one *database*.  ``service_ids`` are all services as of the last one."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, database: Database) -> None:
+        self._session = ReadSession(database)
+        self._reading = threading.Lock()
+        dialect = Dialect(database.dialect_name)
+        services = tables.services.c
+        values = dialect.texts(*(services[name] for name in (*_NUMBERS, *_TIMES)))
+        heartbeat = dialect.joined(services.id, *values, separator=_SEPARATOR)
+        listed = sa.select(dialect.listed(heartbeat)).where(*LIVING_SERVICES)
+        self._query = Compiled(database, listed)
+        self._heard: set[str] = set()
+        self._heard_at: datetime.datetime | None = None
+        self.service_ids: Set[int] = frozenset()
 
-    def joined(self, *parts: sa.ColumnElement[Any], separator: str = ":") -> sa.ColumnElement[str]:
-        """The *parts*, of which none is NULL, as one text."""
-        texts = [part if self.name == "mysql" else sa.cast(part, sa.Text) for part in parts]
-        if self.name != "sqlite":
-            return sa.func.concat_ws(separator, *texts)
-        text = texts[0]
-        for each in texts[1:]:
-            text = text + separator + each
-        return text
+    def close(self) -> None:
+        self._session.close()
 
-    def listed(self, text: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-        """The texts of all rows, with commas between them.
+    def begin(self, connection: sa.Connection, now: datetime.datetime) -> None:
+        """Note what is known with a full read, before it reads the services."""
+        with self._reading:
+            self._hear(connection)
+            self._heard_at = now
 
-        Not ``aggregate_strings``: SQLAlchemy 2.0 leaves parameters in it where literals are wanted.
+    def read(self, now: datetime.datetime, every_seconds: float) -> Heartbeats:
+        """Heartbeats since the last call, if that was *every_seconds* ago.
+
+        A thread waits for another's read only if it needs one itself.
+        Raises oslo.db's errors when the database does not answer.
         """
-        if self.name == "postgresql":
-            listed = sa.func.string_agg(text, sa.literal(",", sa.Text()))
-        else:
-            listed = sa.func.group_concat(text)
-        return sa.func.coalesce(listed, sa.literal("", sa.Text()))
+        if is_recent(self._heard_at, now, every_seconds):
+            return {}
+        with self._reading:
+            if is_recent(self._heard_at, now, every_seconds):
+                return {}
+            new = self._session.run(self._hear)
+            self._heard_at = now
+        return dict(map(_parsed, new))
 
-    def digest(self, text: sa.ColumnElement[str]) -> sa.ColumnElement[Any]:
-        """Text or number without a comma that changes with *text*."""
-        return (sa.func.md5 if self.name == "postgresql" else sa.func.crc32)(text)
+    def have(self, work: Callable[[sa.Connection], None]) -> None:
+        """Have more *work* done on the connection of these reads."""
+        with self._reading:
+            self._session.run(work)
 
-    def version(
-        self, table: sa.Table, columns: Iterable[sa.ColumnElement[Any]]
-    ) -> sa.ColumnElement[Any]:
-        """Text or number that changes with the content of *columns*, or with any write."""
-        if self.name == "postgresql":
-            return sa.cast(sa.literal_column(f"{table.name}.xmin", sa.Text), sa.Text)
-        return self.digest(self.joined(*self.texts(*columns)))
-
-    def texts(self, *columns: sa.ColumnElement[Any]) -> list[sa.ColumnElement[Any]]:
-        """The *columns* as texts, ``~`` for NULL."""
-        null = sa.literal("~", sa.Text())
-        if self.name == "postgresql":
-            return [sa.func.coalesce(sa.cast(each, sa.Text), null) for each in columns]
-        return [sa.func.coalesce(sa.type_coerce(each, sa.Text()), null) for each in columns]
+    def _hear(self, connection: sa.Connection) -> set[str]:
+        heard, before = entries_of(self._query.execute(connection).scalar()), self._heard
+        self._heard = heard
+        self.service_ids = {int(each.partition(_SEPARATOR)[0]) for each in heard}
+        return heard - before
 
 
-class Compiled:
-    """A SELECT that is fitted to *database* and put into SQL once.
+def is_recent(done_at: datetime.datetime | None, now: datetime.datetime, seconds: float) -> bool:
+    """True when that was done less than so many *seconds* ago, and the clock not set back."""
+    return done_at is not None and 0 <= (now - done_at).total_seconds() < seconds
 
-    Names in braces in a ``sa.text`` within it are replaced at every execution.  For a poll this
-    saves 9 ms of each execution on older tables of Nova, where it would be fitted every time.
+
+def _parsed(heartbeat: str) -> tuple[int, dict[str, Any]]:
+    service_id, *numbers, last_seen_up, updated_at = heartbeat.split(_SEPARATOR)
+    times = zip(_TIMES, map(_time, (last_seen_up, updated_at)), strict=True)
+    return int(service_id), {
+        **dict(zip(_NUMBERS, map(_number, numbers), strict=True)),
+        **dict(times),
+    }
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.lstrip("-").isdecimal() else None
+
+
+def _time(text: str) -> datetime.datetime | None:
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:  # NULL, or no time that Python has
+        return None
+
+
+#: A reader that has not read for so long reads everything.
+KEPT: Final = datetime.timedelta(minutes=10)
+
+
+def are_kept(connection: sa.Connection) -> bool:
+    """True where triggers append entries: ``db sync`` has written the first one itself."""
+    if not layout_of(connection).has(changes.name):
+        return False
+    return connection.execute(sa.select(changes.c.id).limit(1)).first() is not None
+
+
+def remove_old(connection: sa.Connection) -> None:
+    """Delete the entries that are older than :data:`KEPT`, but for the newest.
+
+    Times are those of the database.  Entries come nearly in the order of their times.
+    """
+    newest = _newest(connection) if layout_of(connection).has(changes.name) else None
+    if newest is None:
+        return
+    server_time = sa.literal_column(NOW[connection.dialect.name], sa.DateTime)
+    now: datetime.datetime = connection.execute(sa.select(server_time)).scalar_one()
+    recent = sa.select(changes.c.id).where(changes.c.changed_at >= now - KEPT)
+    first = connection.execute(recent.order_by(changes.c.id).limit(1)).scalar()
+    kept_from = newest.id if first is None else min(first, newest.id)
+    connection.execute(changes.delete().where(changes.c.id < kept_from))
+
+
+def _newest(connection: sa.Connection, *criteria: sa.ColumnElement[bool]) -> Any:
+    query = sa.select(changes.c.id, changes.c.changed_at).where(*criteria)
+    return connection.execute(query.order_by(changes.c.id.desc()).limit(1)).first()
+
+
+class ChangesPoll:
+    """Poll of one *database*.
+
+    Entries that are committed up to *overlap* after they were written are found.
     """
 
-    def __init__(self, database: Database, statement: sa.Select[Any]) -> None:
-        self._database = database
-        self._statement = statement
-        self._sql: str | None = None
+    late = 0
 
-    def execute(self, connection: sa.Connection, **literals: object) -> sa.CursorResult[Any]:
-        """Execute it with SQL for the names in braces."""
-        if self._sql is None:
-            fitted: Any = self._database.fitted(self._statement)
-            how = {"literal_binds": True}
-            self._sql = str(fitted.compile(dialect=connection.dialect, compile_kwargs=how))
-        return connection.exec_driver_sql(self._sql.format(**literals))
+    def __init__(self, database: Database, overlap: datetime.timedelta) -> None:
+        self._overlap = overlap
+        dialect = Dialect(database.dialect_name)
+        entry = dialect.joined(changes.c.id, changes.c.kind, changes.c.row_id)
+        listed = sa.select(dialect.listed(entry)).select_from(changes)
+        self._query = Compiled(database, listed.where(sa.text("id >= {first}")))
+        #: The times of the last reads with the highest ids then, oldest first.  From the first
+        #: of these ids on, entries are read again; empty: no entry is known.
+        self._tops: deque[tuple[datetime.datetime, int]] = deque()
+        self._entries: set[str] = set()
+
+    def begin(self, connection: sa.Connection, now: datetime.datetime, services: Set[int]) -> None:
+        """Note what is known with a full read of the same snapshot."""
+        del services  # an entry tells of those that go
+        self._tops.clear()
+        if (newest := _newest(connection)) is None:
+            return
+        settled = _newest(connection, changes.c.changed_at < newest.changed_at - self._overlap)
+        first = settled.id if settled else 0
+        self._tops += [(now - self._overlap, first), (now, newest.id)]
+        self._entries = self._from(connection, first)
+
+    def run(
+        self, connection: sa.Connection, now: datetime.datetime, services: Set[int]
+    ) -> News | None:
+        """Return what has changed since the last call; None: only a full read shows that."""
+        del services  # an entry tells of those that go
+        if not self._tops:
+            return None
+        first, top = self._tops[0][1], self._tops[-1][1]
+        entries = self._from(connection, first)
+        if not entries >= self._entries:
+            return None
+        news: News = {}
+        for each in entries - self._entries:
+            number, kind, row_id = each.split(":")
+            news.setdefault(kind, set()).add(int(row_id))
+            top = max(top, int(number))
+        self._tops.append((now, top))
+        while len(self._tops) > 1 and self._tops[1][0] <= now - self._overlap:
+            self._tops.popleft()
+        if (rest := self._tops[0][1]) > first:
+            entries = {each for each in entries if int(each.partition(":")[0]) >= rest}
+        self._entries = entries
+        return news
+
+    def _from(self, connection: sa.Connection, first: int) -> set[str]:
+        return entries_of(self._query.execute(connection, first=first).scalar())
 
 
-def entries_of(text: str | None) -> set[str]:
-    """The texts that :meth:`Dialect.listed` has put together."""
-    return set(filter(None, (text or "").split(",")))
+#: A row that is committed so long after its timestamp is found by a look back: transactions stay
+#: open, and clocks differ, but not by more.
+LOOK_BACK: Final = datetime.timedelta(seconds=60)
+_STAMPS: Final = ("updated_at", "created_at", "deleted_at")
+_COLUMNS: Final = {NODES: NODE_COLUMNS, INSTANCES: INSTANCE_COLUMNS}
 
 
-def numbers_of(entries: Iterable[str]) -> set[int]:
-    """The first number of each of the *entries*."""
-    return {int(each.partition(":")[0]) for each in entries}
+def _listing(dialect: Dialect, kind: str) -> sa.ScalarSelect[Any]:
+    """Query for id and version of the rows that were stamped since."""
+    row_id, *content = _COLUMNS[kind]
+    table = tables.metadata.tables[kind]
+    stamped = sa.text(" OR ".join(f"{kind}.{stamp} >= {{since}}" for stamp in _STAMPS))
+    entry = dialect.joined(row_id, dialect.version(table, content))
+    return sa.select(dialect.listed(entry)).select_from(table).where(stamped).scalar_subquery()
+
+
+class StampsPoll:
+    """Poll of one *database*; aggregates are left to others.
+
+    ``late`` counts the rows, since it was set back, that only a look back has found.
+    """
+
+    def __init__(self, database: Database, overlap: datetime.timedelta) -> None:
+        self._overlap = overlap
+        dialect = Dialect(database.dialect_name)
+        listings = [_listing(dialect, kind) for kind in _COLUMNS]
+        services, nodes = tables.services.c, tables.compute_nodes.c
+        flags = [sa.case((each == sa.true(), 1), else_=0) for each in SERVICE_FLAGS]
+        said = dialect.joined(*flags, *dialect.texts(services.disabled_reason))
+        flagged = dialect.listed(dialect.joined(services.id, dialect.digest(said)))
+        is_flagged = sa.or_(*(each == sa.true() for each in SERVICE_FLAGS))
+        state = sa.select(flagged).where(*LIVING_SERVICES, is_flagged).scalar_subquery()
+        newest = sa.select(sa.func.max(services.id)).scalar_subquery()
+        self._query = Compiled(database, sa.select(state, newest, *listings))
+        there = sa.select(dialect.listed(dialect.joined(nodes.id))).where(nodes.deleted == 0)
+        self._look_query = Compiled(database, sa.select(there.scalar_subquery(), *listings))
+        self._read_at = self._looked_at = datetime.datetime.min
+        self._flagged: set[str] = set()
+        self._newest: set[int] = set()
+        #: Entries of the last poll by kind, and those of the last look back and all polls since.
+        self._listed: dict[str, set[str]] = {}
+        self._known: dict[str, set[str]] = {}
+        self._nodes: Set[int] = frozenset()
+        self._services: Set[int] = frozenset()
+        #: Another thread appends the ids of the living nodes, and entries by kind.
+        self._looked: deque[tuple[Set[int], dict[str, set[str]]]] = deque(maxlen=1)
+        self.late = 0
+
+    def begin(self, connection: sa.Connection, now: datetime.datetime, services: Set[int]) -> None:
+        """Note what is known with a full read of the same snapshot."""
+        self._look(connection, now - max(LOOK_BACK, self._overlap))
+        self._nodes, self._known = self._looked.popleft()
+        self._services = services
+        self._looked_at = self._read_at = now
+        self.run(connection, now, services)
+
+    def run(self, connection: sa.Connection, now: datetime.datetime, services: Set[int]) -> News:
+        """Return what has changed since the last call; *services* are the ids of all."""
+        since, self._read_at = self._read_at - self._overlap, now
+        found: Any = self._query.execute(connection, since=_literal(since)).one()
+        flags, newest = entries_of(found[0]), {found[1] or 0}
+        news = {FLAGS: numbers_of(flags ^ self._flagged), MEMBERS: newest - self._newest}
+        self._flagged, self._newest = flags, newest
+        for kind, text in zip(_COLUMNS, found[2:], strict=True):
+            entries = entries_of(text)
+            news[kind] = numbers_of(entries - self._listed.get(kind, set()))
+            self._listed[kind] = entries
+            self._known[kind] |= entries
+        self._take_looked(news)
+        if services is not self._services:
+            news[MEMBERS] |= services ^ self._services
+            self._services = services
+        return {kind: ids for kind, ids in news.items() if ids}
+
+    def _take_looked(self, news: News) -> None:
+        if not self._looked:
+            return
+        before, (self._nodes, looked) = self._nodes, self._looked.popleft()
+        for kind, entries in looked.items():
+            late = numbers_of(entries - self._known[kind]) - news[kind]
+            self.late += len(late)
+            news[kind] |= late
+            self._known[kind] = entries | self._listed[kind]
+        news[NODES] |= before ^ self._nodes
+
+    def look_back(self, connection: sa.Connection, now: datetime.datetime) -> None:
+        """Find what was committed late, if that is due; in another thread than the runs."""
+        if not self._looked_at <= now < self._looked_at + LOOK_BACK:
+            self._look(connection, min(self._looked_at, now) - LOOK_BACK)
+            self._looked_at = now
+
+    def _look(self, connection: sa.Connection, since: datetime.datetime) -> None:
+        found: Any = self._look_query.execute(connection, since=_literal(since)).one()
+        listed = dict(zip(_COLUMNS, map(entries_of, found[1:]), strict=True))
+        self._looked.append((numbers_of(entries_of(found[0])), listed))
+
+
+def _literal(when: datetime.datetime) -> str:
+    return f"'{when.replace(microsecond=0).isoformat(' ')}'"

@@ -39,11 +39,6 @@ def get(connection: Connection, name_or_uuid: str) -> objects.InstanceGroup:
     return _one(connection, name_or_uuid, *(each == name_or_uuid for each in columns))
 
 
-def list_all(connection: Connection) -> list[objects.InstanceGroup]:
-    """Every group with its members, in the order of the ids."""
-    return _read(connection)
-
-
 def by_instance(connection: Connection, instance_uuid: str) -> objects.InstanceGroup:
     """The group that the instance is a member of; raises InstanceGroupNotFound."""
     member = instance_group_member
@@ -80,13 +75,14 @@ def _one(
 ) -> objects.InstanceGroup:
     """The first group that meets the first of the *criteria* that any group meets."""
     for criterion in criteria:
-        found = _read(connection, criterion)
+        found = list_all(connection, criterion)
         if found:
             return found[0]
     raise errors.InstanceGroupNotFound(group_uuid=sought)
 
 
-def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.InstanceGroup]:
+def list_all(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.InstanceGroup]:
+    """Those that meet all *criteria*, in the order of the ids."""
     found = rows.read(connection, instance_groups, *criteria)
     members, policies = (
         rows.children(connection, table, "group_id", [row["id"] for row in found])

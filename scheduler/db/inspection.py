@@ -68,7 +68,6 @@ class Finding:
         return self.kind == NOVA
 
     def line(self) -> str:
-        """All of it for a log."""
         if self.failure is not None:
             return f"{self.place}: {self.failure}"
         is_one = f"{self.place}: {self.url} is {self.kind} (version {self.version})"
@@ -79,7 +78,6 @@ class Finding:
 
 
 def configured(databases: Databases) -> list[Finding]:
-    """The databases that the configuration names."""
     main, api = databases.main, databases.api
     of_interest = (*CELL_TABLES, *API_TABLES) if api is main else CELL_TABLES
     found = [_examine(main, main.option, (NEEDED_TABLES, of_interest))]
@@ -162,7 +160,6 @@ class WantedIndex:
 
     @property
     def name(self) -> str:
-        """Name of the index when it is created here."""
         return f"{self.table}_{'_'.join(self.columns)}_idx"
 
 

@@ -88,7 +88,6 @@ def rows_by_uuid(connection: Connection, uuids: Collection[str]) -> dict[str, An
 
 
 def counts_by_node(connection: Connection) -> dict[tuple[str, str], int]:
-    """Number of living instances by (host, node)."""
     table = instances
     query = (
         sa.select(table.c.host, table.c.node, sa.func.count())
@@ -137,7 +136,6 @@ def destroy(connection: Connection, uuid: str) -> None:
 def set_system_metadata(
     connection: Connection, instance_uuid: str, key: str, value: str | None
 ) -> None:
-    """Set one text of the instance's system metadata."""
     table = instance_system_metadata
     criteria = (table.c.instance_uuid == instance_uuid, table.c.key == key, table.c.deleted == 0)
     if not rows.update(connection, table, *criteria, value=value):

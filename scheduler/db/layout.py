@@ -55,7 +55,6 @@ class Layout:
         return self.version_table is not None
 
     def has(self, table: str, column: str | None = None) -> bool:
-        """True when the table exists and has the column."""
         return table in self.present and column not in self.absent.get(table, ())
 
     def missing(self, of_tables: Iterable[str]) -> list[str]:
@@ -107,7 +106,6 @@ COMPLETE = Layout()
 
 
 def layout_of(connection: sa.Connection) -> Layout:
-    """The layout of the database that *connection* is to."""
     layout: Layout = connection.get_execution_options().get(OPTION, COMPLETE)
     return layout
 

@@ -45,7 +45,6 @@ class _Session:
         database.remember(self)
 
     def close(self) -> None:
-        """Close the connection; the next use opens another."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.invalidate()

@@ -366,7 +366,7 @@ decision_instances = own_table(
     indexes="instance_uuid, decision_id",
 )
 
-# Appended by triggers (triggers.py): which row of what kind has changed, come or gone.
+# Appended by triggers (migration.py): which row of what kind has changed, come or gone.
 changes = Table(
     "changes",
     metadata,

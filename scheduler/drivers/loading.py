@@ -15,7 +15,6 @@ from scheduler.claims.backend import Claims
 from scheduler.drivers.filter_scheduler import configured_policy
 from scheduler.drivers.older_forms import OlderDriver, OlderHostManager, form_of
 from scheduler.explain.recorder import Recorder
-from scheduler.hosts.host_manager import Reader
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
 
@@ -44,7 +43,7 @@ def host_manager_class(conf: Any) -> Any:
 
 
 def load_host_manager(
-    conf: Any, reader: Reader, reservations: Callable[[HostTable], Reservations] = Reservations
+    conf: Any, reader: Any, reservations: Callable[[HostTable], Reservations] = Reservations
 ) -> Any:
     """The configured host manager, fed by *reader*, with *reservations*; nothing is read yet."""
     cls = host_manager_class(conf)
@@ -77,7 +76,7 @@ def load(conf: Any, host_manager: Any, **parts: Any) -> Any:
 def _constructed(cls: Any, conf: Any, host_manager: Any, parts: dict[str, Any]) -> Any:
     """A driver of class *cls*, which has all it needs in any case when its constructor runs."""
     driver = cls.__new__(cls)
-    recorder = Recorder.from_conf(conf)
+    recorder = Recorder(conf.explain.memory_bytes)
     vars(driver).update(conf=conf, host_manager=host_manager, recorder=recorder, **parts)
     try:
         inspect.signature(cls).bind(conf, host_manager)

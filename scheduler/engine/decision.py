@@ -133,13 +133,11 @@ class _Decision:
         self._ends_at = time.monotonic() + policy.most_seconds
 
     def undo(self) -> None:
-        """Give everything back."""
         self.record.placed_before_failure = len(self.made)
         for reservation in reversed(self.made):
             self.reservations.release(reservation)
 
     def place(self, request: Any, uuids: Sequence[str], count: int, alternates: int) -> Placement:
-        """See ``decide``."""
         hosts: list[HostState] = []
         limits: list[dict[str, Any]] = []
         batch: Batch | None = None

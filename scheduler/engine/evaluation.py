@@ -386,7 +386,6 @@ def evaluate(
 
 
 def add_weights(policy: Policy, evaluation: Evaluation, request: Any) -> None:
-    """Weigh the hosts that pass."""
     evaluation.totals, evaluation.parts = weigh(
         policy.weighers, evaluation.hosts, request, policy.semantics
     )

@@ -69,7 +69,6 @@ def explained(record: DecisionRecord, driver: Any, host: str | None = None) -> d
 
 
 def asked_for(record: DecisionRecord) -> dict[str, str | None]:
-    """Flavor, zone and project that the request names."""
     spec = record.request
     flavor = getattr(getattr(spec, "flavor", None), "name", None)
     zone, project = (getattr(spec, name, None) for name in ("availability_zone", "project_id"))
@@ -134,7 +133,6 @@ class _HostLookup:
         self.alone = Candidates(scope, np.array([row], dtype=np.int64))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that ``on_host`` says."""
         pair = self.table.keys[self.row]
         verdicts, changed_at = self.verdicts, self.table.column("changed_at")[self.row]
         is_current = verdicts is not None and changed_at <= verdicts.version
@@ -148,9 +146,9 @@ class _HostLookup:
         }
         early = self._never_evaluated()
         if early is not None:
-            text = CAUSES[early] + (
-                self._placements_reason(pair[0]) if early == NOT_OFFERED else ""
-            )
+            text, used = CAUSES[early], self.record.placement
+            if early == NOT_OFFERED and used is not None and used.refused.get(pair[0]):
+                text += f": {used.refused[pair[0]]}"
             return {**found, "status": "never_evaluated", "reason": early, "text": text}
         if verdicts is None:
             return {**found, "as_of": NOW, **self._as_of_now()}
@@ -174,11 +172,6 @@ class _HostLookup:
         if verdicts is not None and not removed:
             return NOT_OFFERED
         return next(iter(removed), None)
-
-    def _placements_reason(self, host: str) -> str:
-        used = self.record.placement
-        reason = None if used is None else used.refused.get(host)
-        return f": {reason}" if reason else ""
 
     def _removed(self, number: int, code: str) -> dict[str, Any]:
         each, host = self.filters[number], self.scope.state(self.row)

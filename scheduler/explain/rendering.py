@@ -42,7 +42,6 @@ def _table(title: str, texts: Sequence[str], numbers: Sequence[str] = ()) -> Tab
 
 
 def _removals(record: Record) -> Table | None:
-    """Table of the causes that removed hosts, with the number of each."""
     left, refusal, filters = record["fleet"], record["refusal"], record["filters"]
     if not left:
         return None

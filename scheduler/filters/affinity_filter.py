@@ -22,7 +22,6 @@ class DifferentHostFilter(HostFilter):
     reasons = (PRESENT,)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """No overlap."""
         yield PRESENT, hosts.count_instances(hinted(request, "different_host")) == 0
 
 
@@ -33,7 +32,6 @@ class SameHostFilter(HostFilter):
     reasons = (ABSENT,)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """Some overlap."""
         if uuids := hinted(request, "same_host"):
             yield ABSENT, hosts.count_instances(uuids) > 0
 
@@ -82,7 +80,6 @@ class ServerGroupAffinityFilter(HostFilter):
     reasons = (ELSEWHERE,)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """Among the hosts the group is on."""
         if has_group(request, "affinity") and (names := request.instance_group.hosts):
             yield ELSEWHERE, hosts.named(names)
 

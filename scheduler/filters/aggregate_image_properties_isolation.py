@@ -15,6 +15,7 @@ from scheduler.hosts.candidates import Candidates
 
 LOG = logging.getLogger(__name__)
 
+_UNKNOWN = "An aggregate has a metadata key '%s' that is not present in the image metadata."
 OTHER_IMAGES = Reason("image_isolation.other", "the host's aggregates are for other images")
 
 
@@ -53,17 +54,10 @@ class AggregateImagePropertiesIsolation(HostFilter):
             try:
                 value = properties.get(key)
             except AttributeError:
-                self._tell(key)
+                if key not in self._told:  # it can never matter
+                    self._told.add(key)
+                    LOG.warning(_UNKNOWN, key)
                 continue
             if value and str(value) not in aggregate_metadata.split_values(aggregates, key):
                 return False
         return True
-
-    def _tell(self, key: str) -> None:
-        """Warn once of each key that can never matter."""
-        if key not in self._told:
-            self._told.add(key)
-            LOG.warning(
-                "An aggregate has a metadata key '%s' that is not present in the image metadata.",
-                key,
-            )

@@ -25,6 +25,5 @@ class AllHostsFilter(HostFilter):
     reasons = ()
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """No condition at all."""
         del hosts, request
         return iter(())

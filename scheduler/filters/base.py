@@ -6,14 +6,17 @@ named conditions over columns; their ``host_passes`` is the same code on one row
 filters, section 3.
 """
 
+import inspect
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from scheduler import objects
 from scheduler.hosts.candidates import CHECK_TYPE_HINT, Candidates
 from scheduler.hosts.host_state import HostState
+from scheduler.objects.image import LEGACY_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +122,58 @@ class HostFilter(BaseHostFilter):
             return False
         host_state.limits.update(self.limits(host_state, spec_obj))
         return True
+
+
+def offered(each: BaseHostFilter) -> BaseHostFilter:
+    """*each* itself, or as one that takes today's request if it was written for the dict."""
+    for method in (each.filter_all, each.host_passes):
+        if "filter_properties" in inspect.signature(method).parameters:
+            return DictFilter(each)
+    return each
+
+
+class DictFilter(BaseHostFilter):
+    """Gives *wrapped* the dict; all else is as there."""
+
+    def __init__(self, wrapped: BaseHostFilter) -> None:
+        super().__init__(wrapped.conf)
+        self.wrapped = wrapped
+        self.RUN_ON_REBUILD = wrapped.RUN_ON_REBUILD
+        self.run_filter_once_per_request = wrapped.run_filter_once_per_request
+
+    @property
+    def name(self) -> str:
+        return self.wrapped.name
+
+    def run_filter_for_index(self, index: int) -> bool:
+        return self.wrapped.run_filter_for_index(index)
+
+    def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any) -> Iterable[Any] | None:
+        if not self.RUN_ON_REBUILD and request_is_rebuild(spec_obj):
+            return filter_obj_list
+        return self.wrapped.filter_all(filter_obj_list, filter_properties_of(spec_obj))
+
+
+def filter_properties_of(spec: objects.RequestSpec) -> dict[str, Any]:
+    """The dict that stood for the request *spec*, in plain values."""
+    request_spec = spec.to_legacy_request_spec_dict()
+    instance = request_spec["instance_properties"]
+    image = request_spec["image"]
+    instance["image_ref"] = image.get("id", "")
+    known = image.get("properties", {})
+    instance["os_type"] = known.get("os_type")
+    # Under the names of old, where there are any, besides today's.
+    old = {was: known[now] for was, now in LEGACY_NAMES.items() if now in known}
+    image["properties"] = {**known, **old}
+    properties = {
+        "scheduler_hints": {},
+        **spec.to_legacy_filter_properties_dict(),
+        "request_spec": request_spec,
+        "config_options": spec.config_options,
+        "instance_type": request_spec["instance_type"],
+        "project_id": instance.get("project_id"),
+        "os_type": instance["os_type"],
+        "pci_requests": instance.get("pci_requests"),
+    }
+    plain: dict[str, Any] = objects.to_plain(properties)
+    return plain

@@ -30,7 +30,6 @@ class ResourceFilter(HostFilter):
     total_column: ClassVar[str]
 
     def amounts(self, hosts: Candidates, request: Any) -> Amounts:
-        """The amounts of this resource, in one unit."""
         raise NotImplementedError
 
 
@@ -64,7 +63,6 @@ class ProcessorFilter(ResourceFilter):
     total_column = "vcpus_total"
 
     def amounts(self, hosts: Candidates, request: Any) -> Amounts:
-        """The flavor's vCPUs."""
         return request.vcpus, hosts.vcpus_total, hosts.vcpus_total - hosts.vcpus_used
 
     def unknown(self, hosts: Candidates) -> np.ndarray:
@@ -116,12 +114,10 @@ class ExactFilter(ResourceFilter):
     """Base of the filters for all the host's free room; no overcommit."""
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """As much free as wanted."""
         wanted, _total, free = self.amounts(hosts, request)
         yield self.reasons[-1], free == wanted
 
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
-        """All that the host has."""
         del request
         return {self.limit: getattr(host_state, self.total_column)}
 

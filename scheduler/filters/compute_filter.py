@@ -17,7 +17,6 @@ class ComputeFilter(HostFilter):
     reasons = (DISABLED, DOWN)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """Enabled, and up as the candidates' clock has it."""
         del request
         yield DISABLED, ~hosts.service_disabled
         yield DOWN, hosts.service_up

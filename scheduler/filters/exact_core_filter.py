@@ -17,6 +17,5 @@ class ExactCoreFilter(ExactFilter, ProcessorFilter):
     reasons = (UNKNOWN, DIFFERENT)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """Processors known, and as many free as wanted."""
         yield UNKNOWN, ~self.unknown(hosts)
         yield from super().conditions(hosts, request)

@@ -35,7 +35,9 @@ def match(value: str | None, requirement: str) -> bool:
         return False
     symbol, *operands = requirement.split() or [""]
     if symbol == "<or>":
-        return _is_alternative(value, operands)
+        if not operands:
+            raise ValueError("<or> needs at least one alternative")
+        return value in operands[::2]  # what stands between the alternatives is not looked at
     if symbol == "<all-in>":
         return bool(operands) and all(operand in value for operand in operands)
     if symbol in _NUMBERS:
@@ -43,10 +45,3 @@ def match(value: str | None, requirement: str) -> bool:
     if symbol in _STRINGS:
         return bool(operands) and _STRINGS[symbol](value, operands[0])
     return value == requirement
-
-
-def _is_alternative(value: str, words: list[str]) -> bool:
-    """Every second word is an alternative; what stands between is not looked at."""
-    if not words:
-        raise ValueError("<or> needs at least one alternative")
-    return value in words[::2]

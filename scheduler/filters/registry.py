@@ -6,8 +6,7 @@ Reference page filters, section 2.
 from typing import Any
 
 from scheduler import errors, plugins
-from scheduler.filters.base import BaseHostFilter
-from scheduler.filters.filter_properties import offered
+from scheduler.filters.base import BaseHostFilter, offered
 
 #: module under ``scheduler.filters`` (and, in Nova, under ``nova.scheduler.filters``) -> classes
 MODULES: dict[str, tuple[str, ...]] = {
@@ -48,25 +47,18 @@ OPTION = "[filter_scheduler] available_filters"
 NAMESPACE = "nova.scheduler.filters"
 
 
-def shipped() -> dict[str, type[BaseHostFilter]]:
-    """Nova's dotted path of every filter that ships here, and its class."""
-    return {
-        f"{NAMESPACE}.{module}.{name}": plugins.import_path(f"scheduler.filters.{module}.{name}")
-        for module, names in MODULES.items()
-        for name in names
-    }
-
-
 def all_filters() -> list[type[BaseHostFilter]]:
-    """Every filter class that ships here."""
-    return list(shipped().values())
+    return list(plugins.shipped("scheduler.filters", MODULES).values())
 
 
 def known_paths() -> dict[str, Any]:
     """Nova's dotted paths and what they stand for here (reference page config, section 1.3)."""
     everything = (ALL_FILTERS, f"{NAMESPACE}.standard_filters", "scheduler.filters.all_filters")
-    known = dict.fromkeys(everything, all_filters)
-    return {**known, f"{NAMESPACE}.BaseHostFilter": BaseHostFilter, **shipped()}
+    known = {
+        **dict.fromkeys(everything, all_filters),
+        f"{NAMESPACE}.BaseHostFilter": BaseHostFilter,
+    }
+    return known | plugins.shipped("scheduler.filters", MODULES)
 
 
 def load_filters(conf: Any, option: str = "enabled_filters") -> list[BaseHostFilter]:
@@ -81,9 +73,7 @@ def load_filters(conf: Any, option: str = "enabled_filters") -> list[BaseHostFil
     named_in, directory = f"[filter_scheduler] {option}", conf.filter_scheduler.extensions_directory
     wanted = [name for name in conf.filter_scheduler[option] if name]
     for name in [name for name in wanted if name not in classes]:
-        found = plugins.entry_point_class(NAMESPACE, name, BaseHostFilter, named_in)
-        if found is None:
-            found = plugins.site_class(directory, name, BaseHostFilter, named_in)
+        found = plugins.named_class(NAMESPACE, directory, name, BaseHostFilter, named_in)
         if found is not None:
             classes[name] = found
     missing = [name for name in wanted if name not in classes]

@@ -19,7 +19,6 @@ class RetryFilter(HostFilter):
     reasons = (TRIED,)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """Not among the hosts of ``retry``."""
         retry = request.retry
         if not (retry and retry.hosts):
             return

@@ -20,7 +20,6 @@ class TypeAffinityFilter(HostFilter):
     reasons = (OTHER_TYPE,)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """No server of another flavor, nor of one that is not known."""
         wanted = request.flavor.id if request.flavor is not None else None
         others = [
             host

@@ -69,7 +69,6 @@ class Candidates:
 
     @property
     def table(self) -> HostTable:
-        """The host table."""
         return self.scope.table
 
     @classmethod

@@ -97,19 +97,6 @@ def _json_of(kind: type) -> Callable[[str | None], Any]:
     return parse
 
 
-def _read_metrics(text: str | None) -> list[objects.MonitorMetric]:
-    return list(objects.MonitorMetricList.from_text(text))
-
-
-def _read_topology(content: str | HostTopology | None) -> HostTopology | None:
-    return content if isinstance(content, HostTopology) else HostTopology.from_text(content)
-
-
-def _read_pools(content: str | Pools | None) -> Pools | None:
-    """None where the host never reported; a host without devices has no pools."""
-    return content if content is None or isinstance(content, Pools) else Pools.from_text(content)
-
-
 def _as_it_is(content: Any) -> Any:
     return content
 
@@ -142,9 +129,10 @@ DOCUMENT_PARSERS: dict[str, Callable[[Any], Any]] = {
     "cpu_info": _as_it_is,
     "stats": _json_of(dict),
     "supported_instances": _json_of(list),
-    "numa_topology": _read_topology,
-    "pci_stats": _read_pools,
-    "metrics": _read_metrics,
+    "numa_topology": lambda it: it if isinstance(it, HostTopology) else HostTopology.from_text(it),
+    # None where the host never reported; a host without devices has no pools.
+    "pci_stats": lambda it: it if it is None or isinstance(it, Pools) else Pools.from_text(it),
+    "metrics": lambda text: list(objects.MonitorMetricList.from_text(text)),
     "aggregates": _parse_aggregates,
 }
 POOL_PARSERS = {**dict.fromkeys(TEXT_COLUMNS, _as_it_is), **DOCUMENT_PARSERS}

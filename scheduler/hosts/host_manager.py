@@ -10,9 +10,9 @@ import datetime
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import sqlalchemy.exc
 from oslo_db import exception as db_exception
@@ -20,7 +20,6 @@ from oslo_log import log as logging
 
 from scheduler import concurrency, errors, objects, semantics
 from scheduler.db.cells import CellHealth
-from scheduler.db.fleet import FleetChanges
 from scheduler.hosts import rows
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.instances import recorded, tracked
@@ -41,31 +40,12 @@ class _ReadFailed(Exception):
     """A read failed for the cause that it was raised from, which was logged."""
 
 
-class Reader(Protocol):
-    """Where the rows come from."""
-
-    def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
-        """Per cell the changes since the last read (*now*: naive UTC), or everything."""
-
-    def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
-        """Heartbeats since the last call, read in another thread than that of the reads."""
-
-    def services(self, topic: str) -> Sequence[Any]:
-        """The service rows of *topic*."""
-
-    def cell_health(self) -> Sequence[CellHealth]:
-        """The state of each cell that the fleet is divided into."""
-
-    def read_more(self, conf: Any) -> bool:
-        """Read from now on what *conf* needs, too; whether that calls for a full read."""
-
-
 class HostManager:
     """Owns the host table of one worker.
 
     ``lock`` is held while the table is changed or decided on; a decision under it is atomic.
-    *reader* brings the rows, *clock* gives seconds since the epoch, *reservations* keeps what was
-    consumed on the table it is made with.
+    *reader*, with the methods of a ``CellsReader``, brings the rows; *clock* gives seconds since
+    the epoch; *reservations* keeps what was consumed on the table it is made with.
     """
 
     KNOWS_BARE_METAL = False
@@ -73,7 +53,7 @@ class HostManager:
     def __init__(
         self,
         conf: Any,
-        reader: Reader,
+        reader: Any,
         clock: Callable[[], float] = time.time,
         reservations: Callable[[HostTable], Reservations] = Reservations,
     ) -> None:
@@ -113,11 +93,11 @@ class HostManager:
             fresh_seconds = int(conf.scheduler.claims == "placement")
         self.state_fresh_seconds: int = fresh_seconds
 
-    @staticmethod
-    def option_of_filters(conf: Any) -> str:
+    @classmethod
+    def option_of_filters(cls, conf: Any) -> str:
         """Name of the option of ``[filter_scheduler]`` that lists the filters for these hosts."""
-        del conf
-        return "enabled_filters"
+        is_metal = cls.KNOWS_BARE_METAL and conf.filter_scheduler.use_baremetal_filters
+        return "baremetal_enabled_filters" if is_metal else "enabled_filters"
 
     def keep_time_by(self, clock: SteadyClock) -> None:
         """Have *clock* for the time, and look before each read whether the machine's is right."""
@@ -221,15 +201,12 @@ class HostManager:
         As of the last read.
         """
         with self.lock:
-            row = self._first_row(host, node)
+            value, known = self.table.value, self.table.row_numbers((host,))
+            found = [row for row in known if node in (None, value(row, "nodename"))]
+            row = min(found, key=lambda row: value(row, "node_id"), default=None)
             if row is None:
                 raise errors.ComputeHostNotFound(host=host if node is None else f"{host} ({node})")
             return HostState(self.table, row, None)
-
-    def _first_row(self, host: str, node: str | None = None) -> int | None:
-        value, rows = self.table.value, self.table.row_numbers((host,))
-        found = [row for row in rows if node in (None, value(row, "nodename"))]
-        return min(found, key=lambda row: value(row, "node_id"), default=None)
 
     def update_service_capabilities(
         self, service_name: str, host: str, capabilities: Mapping[str, Any]
@@ -363,13 +340,6 @@ class IronicHostManager(HostManager):
     """
 
     KNOWS_BARE_METAL = True
-
-    @staticmethod
-    def option_of_filters(conf: Any) -> str:
-        """The filters for bare metal, if they are switched on."""
-        if conf.filter_scheduler.use_baremetal_filters:
-            return "baremetal_enabled_filters"
-        return HostManager.option_of_filters(conf)
 
 
 def _naive_utc(seconds: float) -> datetime.datetime:

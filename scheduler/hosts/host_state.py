@@ -185,7 +185,6 @@ class PciStats:
         return pci.supports(self._pools, wanted, cells, self._semantics)
 
     def to_device_pools_obj(self) -> objects.PciDevicePoolList:
-        """The pools as wire objects."""
         return self._pools.to_object()
 
     def __repr__(self) -> str:

@@ -158,7 +158,6 @@ class SteadyClock:
         self._is_set = False
 
     def __call__(self) -> float:
-        """The time."""
         return self._elapsed() + self._offset_seconds
 
     def check(self) -> None:
@@ -176,10 +175,9 @@ class SteadyClock:
         jump_seconds = self._wall() - self()
         if abs(jump_seconds) < JUMP_SECONDS:
             self._offset_seconds += jump_seconds
-        elif self._elapsed() >= self._ask_again_at:
-            self._judge(jump_seconds)
-
-    def _judge(self, jump_seconds: float) -> None:
+            return
+        if self._elapsed() < self._ask_again_at:
+            return
         self._ask_again_at = self._elapsed() + ASKED_AGAIN_SECONDS
         right = self._ask()
         if right is None:

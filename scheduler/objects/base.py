@@ -62,8 +62,8 @@ class WireObject:
         hidden = [name for name in cls.FIELDS if hasattr(cls, name)]
         if hidden:
             raise TypeError(f"{cls.__name__}: fields hidden by attributes of the class: {hidden}")
-        if "FIELDS" in cls.__dict__:
-            registry.register(cls)
+        if "FIELDS" in cls.__dict__ and registry.CLASSES.setdefault(cls.__name__, cls) is not cls:
+            raise ValueError(f"a wire class named {cls.__name__} exists already")
 
     def __init__(self, **values: Any) -> None:
         for name, value in values.items():

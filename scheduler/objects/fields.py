@@ -56,9 +56,6 @@ def located(part: str, error: Exception) -> BadValue:
 class Kind:
     """A type of values: ``convert`` coerces or raises, ``encode`` gives the wire form."""
 
-    exact: type | None = None
-    plain_on_wire = False
-
     def __init__(
         self, convert: Callable[[Any], Any], exact: type | None = None, plain_on_wire: bool = True
     ) -> None:

@@ -32,13 +32,6 @@ CLASSES: dict[str, Any] = {}
 """The wire classes by name."""
 
 
-def register(cls: type) -> None:
-    """Read envelopes of the name of *cls* as that class; ValueError if the name is taken."""
-    if cls.__name__ in CLASSES:
-        raise ValueError(f"a wire class named {cls.__name__} exists already")
-    CLASSES[cls.__name__] = cls
-
-
 def foreign(envelope: dict[str, Any]) -> errors.NovaException:
     """The error for an object that is not Nova's."""
     name = f"{envelope.get(NAMESPACE_KEY)}.{envelope.get(NAME_KEY)}"

@@ -25,7 +25,7 @@ from scheduler.drivers.loading import host_manager_class
 from scheduler.engine.evaluation import bounds_of, restore_bounds
 from scheduler.engine.record import DecisionRecord
 from scheduler.explain.recorder import error_text
-from scheduler.hosts.host_manager import HostManager, Reader
+from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.instances import BUILDING, Terms, TrackedInstance, properties_of
 from scheduler.hosts.reservations import Reservation, Reservations
@@ -84,7 +84,7 @@ class VirtualFleet:
     the request that each server was placed with, by its uuid.
     """
 
-    def __init__(self, conf: Any, reader: Reader, clock: VirtualClock) -> None:
+    def __init__(self, conf: Any, reader: Any, clock: VirtualClock) -> None:
         """Read the fleet once.  Raises an error that names the option that cannot be used."""
         self.conf = conf
         self.clock = clock

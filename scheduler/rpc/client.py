@@ -61,17 +61,10 @@ def translated_errors() -> Iterator[None]:
     try:
         yield
     except oslo_messaging.RemoteError as error:
-        cls = _class_named(error.exc_type)
-        if cls is None:
+        cls = getattr(errors, error.exc_type or "", None)
+        if not (isinstance(cls, type) and issubclass(cls, errors.NovaException)):
             raise
         raise cls(error.value, **_arguments_in(error.value, cls)) from error
-
-
-def _class_named(name: str | None) -> type[errors.NovaException] | None:
-    found = getattr(errors, name or "", None)
-    if isinstance(found, type) and issubclass(found, errors.NovaException):
-        return found
-    return None
 
 
 def _arguments_in(message: str, cls: type[errors.NovaException]) -> dict[str, Any]:

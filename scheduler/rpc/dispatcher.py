@@ -22,7 +22,7 @@ import oslo_messaging
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.explain.caller_errors import identified
+from scheduler.explain.recorder import identified
 from scheduler.objects import WireObject
 from scheduler.rpc.in_flight import CallMonitor, InFlightRequests
 from scheduler.rpc.messages import LONGEST_NAME, REFUSED, refusal

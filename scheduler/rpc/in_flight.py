@@ -65,7 +65,6 @@ class InFlightRequests:
 
     @property
     def in_hand(self) -> int:
-        """Number of requests being worked on."""
         return len(self._in_hand)
 
     def requests(self) -> list[tuple[InFlightRequest, float]]:

@@ -50,28 +50,23 @@ OF_RABBIT: Final[Names] = {
     "ssl_cert_file": _renamed("kombu_ssl_certfile"),
     "ssl_ca_file": _renamed("kombu_ssl_ca_certs"),
     "amqp_durable_queues": _moved("amqp_durable_queues", "rabbit_durable_queues"),
-    "amqp_auto_delete": _moved("amqp_auto_delete"),
-    "rpc_conn_pool_size": _moved("rpc_conn_pool_size"),
-    "kombu_reconnect_delay": _moved("kombu_reconnect_delay"),
-    "rabbit_login_method": _moved("rabbit_login_method"),
-    "rabbit_retry_interval": _moved("rabbit_retry_interval"),
-    "rabbit_retry_backoff": _moved("rabbit_retry_backoff"),
-    "rabbit_ha_queues": _moved("rabbit_ha_queues"),
+    **{
+        name: _moved(name)
+        for name in (
+            *("amqp_auto_delete", "rpc_conn_pool_size", "kombu_reconnect_delay"),
+            *("rabbit_login_method", "rabbit_retry_interval", "rabbit_retry_backoff"),
+            "rabbit_ha_queues",
+        )
+    },
 }
-OF_NOTIFICATIONS: Final[Names] = {
-    "driver": _moved("notification_driver"),
-    "topics": (*_moved("notification_topics"), ("rpc_notifier2", "topics")),
-    "transport_url": _moved("notification_transport_url"),
-}
-OF_CONCURRENCY: Final[Names] = {
-    "lock_path": _moved("lock_path"),
-    "disable_process_locking": _moved("disable_process_locking"),
-}
-
 NAMES: Final[Mapping[str | None, Names]] = {
     RABBIT: OF_RABBIT,
-    NOTIFICATIONS: OF_NOTIFICATIONS,
-    CONCURRENCY: OF_CONCURRENCY,
+    NOTIFICATIONS: {
+        "driver": _moved("notification_driver"),
+        "topics": (*_moved("notification_topics"), ("rpc_notifier2", "topics")),
+        "transport_url": _moved("notification_transport_url"),
+    },
+    CONCURRENCY: {name: _moved(name) for name in ("lock_path", "disable_process_locking")},
 }
 DEFAULTS: Final = {(RABBIT, "rabbit_qos_prefetch_count"): PREFETCHED_REQUESTS}
 

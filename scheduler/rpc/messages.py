@@ -149,19 +149,13 @@ class MessageLimits:
             replace(raw, {**known, REFUSED: [error.kwargs["field"], error.kwargs["reason"]]})
 
     def check(self, message: Mapping[str, Any]) -> None:
-        """Raise InvalidRequest for what no queue or id can be, and for what nests too deeply."""
+        """Raise InvalidRequest for what no queue or id can be, or a part that nests too deeply."""
         for name in (REPLY_QUEUE, MESSAGE_ID):
             if message.get(name) is not None and not _is_name(message[name]):
                 reason = f"{message[name]!r:.50} is no text of at most {_MOST_NAME_BYTES} bytes"
                 raise errors.InvalidRequest(field=name, reason=reason)
-        self.check_depth(message)
-
-    def check_depth(self, message: Mapping[str, Any]) -> None:
-        """Raise InvalidRequest naming the argument, or other part, that nests too deeply.
-
-        The message itself is the first level.  With that, nothing that works on one runs out of
-        stack, and where something does it is no mistake of the sender.
-        """
+        # The message itself is the first level.  With that, nothing that works on one runs out of
+        # stack, and where something does it is no mistake of the sender.
         if not _is_deeper(self.most_levels, message):
             return
         reason = f"nested more than {self.most_levels} levels deep ([scheduler] max_request_depth)"

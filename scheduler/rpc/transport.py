@@ -60,16 +60,14 @@ def get_notification_transport(conf: cfg.ConfigOpts) -> NotificationTransport:
 
 def is_in_process(conf: cfg.ConfigOpts) -> bool:
     """True when the bus is the one inside this process, which no other process can reach."""
-    with _translated(OPTION):
-        _apply_default_url(conf)
+    with _translated(OPTION, conf):
         return bool(oslo_messaging.TransportURL.parse(conf).transport == IN_PROCESS)
 
 
 def parsed_url(conf: cfg.ConfigOpts) -> oslo_messaging.TransportURL:
     """The address of the bus; options in its query part are in force in *conf* from now on."""
     set_defaults(conf)
-    with _translated(OPTION):
-        _apply_default_url(conf)
+    with _translated(OPTION, conf):
         url = oslo_messaging.TransportURL.parse(conf)
         for name, value in url.query.items():
             conf.set_override(name, value, group=library_options.RABBIT)
@@ -81,9 +79,8 @@ def complete(conf: cfg.ConfigOpts) -> None:
     """Give *conf*, which no transport was made from, the library's options and the default URL."""
     connection.install()
     library_options.register(conf)
-    with _translated(OPTION):
-        _apply_default_url(conf)
-    library_options.put_right(conf)
+    with _translated(OPTION, conf):
+        library_options.put_right(conf)
 
 
 def load_span_exporter(conf: cfg.ConfigOpts) -> None:
@@ -108,17 +105,17 @@ def flush_spans(conf: cfg.ConfigOpts) -> None:
 
 def _get(factory: Callable[..., AnyTransport], conf: cfg.ConfigOpts, option: str) -> AnyTransport:
     set_defaults(conf)
-    with _translated(option):
-        _apply_default_url(conf)
+    with _translated(option, conf):
         made = factory(conf, allowed_remote_exmods=REBUILT_MODULES)
     library_options.put_right(conf)
     return made
 
 
 @contextlib.contextmanager
-def _translated(option: str) -> Iterator[None]:
-    """Within it what the library says of a URL is raised as a ConfigurationError of *option*."""
+def _translated(option: str, conf: cfg.ConfigOpts) -> Iterator[None]:
+    """Within it there is a URL; errors about it are raised as a ConfigurationError of *option*."""
     try:
+        _apply_default_url(conf)
         yield
     except (oslo_messaging.MessagingException, ValueError) as error:
         reason = strutils.mask_password(_without_credentials(str(error)))

@@ -99,7 +99,6 @@ class ColumnWeigher(HostWeigher):
     column: ClassVar[str]
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
-        """The column's values."""
         del request
         values: np.ndarray = getattr(hosts, self.column)
         return values

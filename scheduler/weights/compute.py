@@ -16,5 +16,4 @@ class BuildFailureWeigher(ColumnWeigher):
     column = "failed_builds"
 
     def multipliers(self, hosts: Candidates) -> np.ndarray | float:
-        """The configured multipliers, as a penalty."""
         return -super().multipliers(hosts)

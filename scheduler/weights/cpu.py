@@ -18,6 +18,5 @@ class CPUWeigher(HostWeigher):
     multiplier_option = "cpu_weight_multiplier"
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
-        """Processors that may be handed out, less those that are."""
         del request
         return hosts.vcpus_total * hosts.cpu_allocation_ratio - hosts.vcpus_used

@@ -27,18 +27,9 @@ NAMESPACE = "nova.scheduler.weights"
 OPTION = "[filter_scheduler] weight_classes"
 
 
-def known_paths() -> dict[str, Any]:
-    """Nova's paths of single weighers and what they stand for (reference page config, 1.3)."""
-    return {
-        f"{NAMESPACE}.{module}.{name}": plugins.import_path(f"scheduler.weights.{module}.{name}")
-        for module, names in MODULES.items()
-        for name in names
-    }
-
-
 def all_weighers() -> list[type[BaseHostWeigher]]:
     """Every weigher class that ships here, in the order their weights are added."""
-    return list(known_paths().values())
+    return list(plugins.shipped("scheduler.weights", MODULES).values())
 
 
 def load_weighers(conf: Any) -> list[BaseHostWeigher]:
@@ -52,7 +43,8 @@ def load_weighers(conf: Any) -> list[BaseHostWeigher]:
     def all_of_the_release() -> list[type[BaseHostWeigher]]:
         return [cls for cls in all_weighers() if cls.__name__ not in newer]
 
-    known = known_paths() | dict.fromkeys(ALL_WEIGHERS, all_of_the_release)
+    known = plugins.shipped("scheduler.weights", MODULES)
+    known |= dict.fromkeys(ALL_WEIGHERS, all_of_the_release)
     return [
         plugins.instantiate(cls, conf)
         for path in conf.filter_scheduler.weight_classes
@@ -64,9 +56,7 @@ def load_weighers(conf: Any) -> list[BaseHostWeigher]:
 def _classes(path: str, known: Mapping[str, Any], directory: str) -> Iterable[type]:
     """Classes of one entry: a dotted path, an entry point, or a class of a file in *directory*."""
     if "." not in path:
-        found = plugins.entry_point_class(NAMESPACE, path, BaseHostWeigher, OPTION)
-        if found is None:
-            found = plugins.site_class(directory, path, BaseHostWeigher, OPTION)
+        found = plugins.named_class(NAMESPACE, directory, path, BaseHostWeigher, OPTION)
         if found is not None:
             return [found]
     return plugins.classes_at(path, BaseHostWeigher, known, OPTION)

@@ -30,7 +30,7 @@ from scheduler.builds.tasks import OlderTasks
 from scheduler.daemon.service import build_manager, direct_builds
 from scheduler.db import tables
 from scheduler.db.databases import Databases
-from scheduler.explain import caller_errors
+from scheduler.explain import recorder
 from scheduler.filters import registry
 from scheduler.introspection.endpoint import IntrospectionEndpoint
 from scheduler.introspection.state import Subject
@@ -317,7 +317,7 @@ def _nothing(*_args: Any, **_kwargs: Any) -> None:
 @contextlib.contextmanager
 def a_world(folder: pathlib.Path, layout: str = OWN) -> Iterator[World]:
     """A world in *folder*, silent: millions of refusals would fill any log."""
-    root, telling_faults = logging.getLogger(), logging.getLogger(caller_errors.__name__)
+    root, telling_faults = logging.getLogger(), logging.getLogger(recorder.__name__)
     level = root.level
     root.setLevel(logging.CRITICAL + 1)
     telling_faults.setLevel(logging.ERROR)

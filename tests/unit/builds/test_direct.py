@@ -7,12 +7,12 @@ import pytest
 from scheduler import errors, objects
 from scheduler.builds.direct import (
     DirectBuilds,
+    InstanceRows,
     count_attempt,
     hinted_group,
     instance_uuids,
     record_choice,
 )
-from scheduler.builds.rows import InstanceRows
 from scheduler.db import instances, tables
 from scheduler.drivers import Scheduler
 

@@ -4,8 +4,7 @@ import pytest
 
 from scheduler.db import migration, services
 from scheduler.db.database import Database
-from scheduler.db.databases import Databases
-from scheduler.db.discovery import HostDiscovery
+from scheduler.db.databases import Databases, HostDiscovery
 from scheduler.db.rows import utcnow
 from tests.builders import a_conf
 from tests.novas import Nova

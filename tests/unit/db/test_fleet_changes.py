@@ -8,9 +8,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from scheduler.db import aggregates, compute_nodes, fleet_changes, instances, services, tables
+from scheduler.db import aggregates, compute_nodes, fleet_poll, instances, services, tables
 from scheduler.db.fleet import FleetReader
-from scheduler.db.fleet_changes import KEPT
+from scheduler.db.fleet_poll import KEPT
 from scheduler.db.tables import changes
 from scheduler.db.tables import compute_nodes as nodes
 from tests.unit.db.builders import NOW, delete_host, instance, node_values
@@ -85,7 +85,7 @@ def test_old_entries_go_but_for_the_newest(database, host):
         ):
             age(minutes, *which)
             before = conn.execute(sa.select(sa.func.count()).select_from(changes)).scalar_one()
-            fleet_changes.remove_old(conn)
+            fleet_poll.remove_old(conn)
             after = conn.execute(sa.select(sa.func.count()).select_from(changes)).scalar_one()
             assert after == min(before, left), minutes
         assert last_id(conn) == newest

@@ -6,8 +6,7 @@ import pytest
 
 from scheduler import objects
 from scheduler.engine.evaluation import FilterChain
-from scheduler.filters.base import BaseHostFilter
-from scheduler.filters.filter_properties import filter_properties_of, offered
+from scheduler.filters.base import BaseHostFilter, filter_properties_of, offered
 from tests.builders import OWN_UUID, a_fleet, a_request, candidates, names
 
 REQUEST = a_request(

@@ -15,8 +15,7 @@ from oslo_db import exception as db_exception
 from scheduler import errors, objects
 from scheduler.db import compute_nodes, instances, rows, services, tables
 from scheduler.db.fleet import FleetReader
-from scheduler.db.fleet_beside import HEARTBEAT_SECONDS, LATE_SECONDS
-from scheduler.db.fleet_stamps import LOOK_BACK
+from scheduler.db.fleet_poll import HEARTBEAT_SECONDS, LATE_SECONDS, LOOK_BACK
 from scheduler.hosts import host_manager
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.host_state import Consumption

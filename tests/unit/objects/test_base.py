@@ -190,5 +190,5 @@ def test_fields_cannot_hide_behind_attributes():
 
 def test_names_are_taken_once():
     with pytest.raises(ValueError, match="Flavor"):
-        registry.register(type("Flavor", (WireObject,), {}))
+        type("Flavor", (WireObject,), {"FIELDS": {}})
     assert registry.CLASSES["Flavor"] is objects.Flavor

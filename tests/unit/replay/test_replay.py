@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from scheduler.introspection.overlay import Overlay, values_of
+from scheduler.introspection.what_if import Overlay, values_of
 from scheduler.replay import measures, report, sizing
 from scheduler.replay.comparing import Comparison
 from scheduler.replay.measures import Room

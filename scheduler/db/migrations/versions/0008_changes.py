@@ -6,7 +6,7 @@ may still run.
 
 from alembic import op
 
-from scheduler.db import tables, triggers
+from scheduler.db import migration, tables
 
 revision = "0008"
 down_revision = "0007"
@@ -14,4 +14,4 @@ down_revision = "0007"
 
 def upgrade() -> None:
     tables.changes.create(op.get_bind())
-    triggers.create(op.get_bind())
+    migration.create_triggers(op.get_bind())
