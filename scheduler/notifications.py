@@ -1,7 +1,4 @@
-"""Notifications to the bus: payloads in both forms, which share nothing that may change; senders.
-
-Reference page rpc, sections 13 and 13.1.
-"""
+"""Notifications to the bus: payloads in both forms, and their senders (page rpc, 13 and 13.1)."""
 
 import contextlib
 import logging as standard_logging

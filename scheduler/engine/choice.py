@@ -1,7 +1,4 @@
-"""Choosing among the hosts that pass: the best first, as far as anyone looks.
-
-Reference page scheduling, sections 2.1 (steps e and f) and 2.5.
-"""
+"""Choice among the hosts that pass: the best first (page scheduling, 2.1 e and f, and 2.5)."""
 
 import functools
 import itertools

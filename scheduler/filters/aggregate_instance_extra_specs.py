@@ -1,7 +1,4 @@
-"""AggregateInstanceExtraSpecsFilter: the flavor's extra specs, asked of the host's aggregates.
-
-Reference page filters, section 6.13; operators: section 5.4.
-"""
+"""AggregateInstanceExtraSpecsFilter: aggregates with extra specs.  Page filters, 5.4 and 6.13."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,4 @@
-"""NumInstancesFilter, AggregateNumInstancesFilter: not too many servers on the host.
-
-Reference page filters, section 6.10.
-"""
+"""NumInstancesFilter, AggregateNumInstancesFilter: few servers.  Reference page filters, 6.10."""
 
 from scheduler.filters.base import Reason
 from scheduler.filters.bounds import AggregateMaximumFilter, MaximumFilter, for_aggregates

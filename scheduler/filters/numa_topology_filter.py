@@ -1,7 +1,4 @@
-"""NUMATopologyFilter: the server's NUMA cells fit on the host's.
-
-Reference page filters, section 6.24; page numa_pci, sections 5, 8.1 and 10.
-"""
+"""NUMATopologyFilter: cells that fit.  Reference pages filters, 6.24, numa_pci, 5, 8.1 and 10."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,4 @@
-"""PciPassthroughFilter: the host has the PCI devices.
-
-Reference page filters, section 6.25; page numa_pci, sections 7 and 8.2.
-"""
+"""PciPassthroughFilter: PCI devices.  Reference pages filters, 6.25, and numa_pci, 7 and 8.2."""
 
 from collections.abc import Iterator
 from typing import Any

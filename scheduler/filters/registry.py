@@ -1,7 +1,4 @@
-"""The filters that ship here: the visible list, and loading of the configured ones.
-
-Reference page filters, section 2.
-"""
+"""The filters that ship here, and loading of the configured ones.  Reference page filters, 2."""
 
 from typing import Any
 

@@ -1,7 +1,4 @@
-"""TypeAffinityFilter, AggregateTypeAffinityFilter: servers of one flavor together.
-
-Reference page filters, sections 6.15 and 6.16.
-"""
+"""Filters that keep servers of one flavor together.  Reference page filters, 6.15 and 6.16."""
 
 from collections.abc import Iterator
 from typing import Any

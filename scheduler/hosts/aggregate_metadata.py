@@ -1,7 +1,4 @@
-"""Reading the metadata that operators put on host aggregates.
-
-Reference page filters, section 5.3.
-"""
+"""Reading the metadata that operators put on host aggregates (page filters, 5.3)."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

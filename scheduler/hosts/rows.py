@@ -1,7 +1,4 @@
-"""From rows of the database to the host table: every coercion, and all that a read changes.
-
-Reference page scheduling, sections 6.1 and 6.2; page database, sections 3.1 and 5.
-"""
+"""From rows to the host table: coercions and changes (scheduling, 6.1, 6.2; database, 3.1, 5)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Value sets of enumerated fields and the spellings mapped onto them.
-
-Follows reference page objects, sections 3.9 (canonical spellings) and 3 (values).
-"""
+"""Value sets of enumerated fields and the spellings mapped onto them (page objects, 3 and 3.9)."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,4 @@
-"""Instances and the objects that travel with them, most of them only carried along.
-
-Follows reference pages objects (sections 5 and 7) and conductor (sections 8.2 and 11).
-"""
+"""Instances and what travels with them (pages objects, 5 and 7, and conductor, 8.2 and 11)."""
 
 from collections.abc import Mapping
 from typing import Any, Self

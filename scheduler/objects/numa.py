@@ -1,7 +1,4 @@
-"""NUMA topologies of guests and hosts, and their limits.
-
-Follows reference pages objects (section 5) and numa_pci (section 2).
-"""
+"""NUMA topologies of guests and hosts, and their limits (pages objects, 5, and numa_pci, 2)."""
 
 import json
 from collections.abc import Mapping

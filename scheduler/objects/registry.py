@@ -1,7 +1,4 @@
-"""Wire classes by name, their versions and envelopes, and objects of unknown classes.
-
-Reference page objects, sections 1.4, 1.6 and 2.6.
-"""
+"""Wire classes by name, their versions, and objects of unknown ones (objects, 1.4, 1.6, 2.6)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""PCI aliases of the configuration, and the requests that a flavor makes by them.
-
-Follows reference page numa_pci, sections 7.3, 10.1 and 10.2.
-"""
+"""PCI aliases, and the requests that flavors make by them (page numa_pci, 7.3, 10.1, 10.2)."""
 
 import json
 import re

@@ -1,7 +1,4 @@
-"""Weighers that draw the servers of a group together or apart where they can.
-
-Reference page scheduling, sections 7.3 and 7.5.
-"""
+"""Draw the servers of a group together or apart where possible (sections 7.3 and 7.5)."""
 
 from typing import Any, ClassVar
 

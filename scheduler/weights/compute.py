@@ -1,7 +1,4 @@
-"""BuildFailureWeigher: avoids hosts whose latest builds failed.
-
-Reference page scheduling, section 7.3.
-"""
+"""BuildFailureWeigher: avoids hosts whose latest builds failed."""
 
 import numpy as np
 

@@ -1,7 +1,4 @@
-"""CPUWeigher: free processors; spreads, or stacks with a negative multiplier.
-
-Reference page scheduling, section 7.3.
-"""
+"""CPUWeigher: free processors; spreads, or stacks with a negative multiplier."""
 
 from typing import Any
 

@@ -1,7 +1,4 @@
-"""CrossCellWeigher: a move that may leave its cell stays in it if it can.
-
-Reference page scheduling, section 7.3.
-"""
+"""CrossCellWeigher: a move that may leave its cell stays in it if it can."""
 
 from typing import Any
 

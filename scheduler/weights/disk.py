@@ -1,7 +1,4 @@
-"""DiskWeigher: free disk; spreads, or stacks with a negative multiplier.
-
-Reference page scheduling, section 7.3.
-"""
+"""DiskWeigher: free disk; spreads, or stacks with a negative multiplier."""
 
 from scheduler.weights.base import ColumnWeigher
 

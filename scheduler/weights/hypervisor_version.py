@@ -1,7 +1,4 @@
-"""HypervisorVersionWeigher: newer hypervisors first, so that servers can move on from there.
-
-Reference page scheduling, section 7.3.
-"""
+"""HypervisorVersionWeigher: newer hypervisors first, so that servers can move on from there."""
 
 from scheduler.weights.base import ColumnWeigher
 

@@ -1,7 +1,4 @@
-"""ImagePropertiesWeigher: servers whose images are alike together.
-
-Reference page scheduling, sections 7.3 and 7.7.
-"""
+"""ImagePropertiesWeigher: servers whose images are alike together (sections 7.3 and 7.7)."""
 
 from typing import Any
 

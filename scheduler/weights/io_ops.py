@@ -1,7 +1,4 @@
-"""IoOpsWeigher: operations in progress; avoids busy hosts by its negative default multiplier.
-
-Reference page scheduling, section 7.3.
-"""
+"""IoOpsWeigher: operations in progress; avoids busy hosts by its negative default multiplier."""
 
 from scheduler.weights.base import ColumnWeigher
 

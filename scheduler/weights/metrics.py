@@ -1,7 +1,4 @@
-"""MetricsWeigher: the metrics that compute hosts report, each with its ratio.
-
-Reference page scheduling, sections 7.3 and 7.6.
-"""
+"""MetricsWeigher: the metrics that hosts report, each with its ratio (sections 7.3 and 7.6)."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

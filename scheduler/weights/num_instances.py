@@ -1,7 +1,4 @@
-"""NumInstancesWeigher: servers on the host; stacks, or spreads with a negative multiplier.
-
-Reference page scheduling, section 7.3.
-"""
+"""NumInstancesWeigher: servers on the host; stacks, or spreads with a negative multiplier."""
 
 from scheduler.weights.base import ColumnWeigher
 

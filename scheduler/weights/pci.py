@@ -1,7 +1,4 @@
-"""PCIWeigher: hosts with free PCI devices are kept for the servers that need them.
-
-Reference page scheduling, section 7.3.
-"""
+"""PCIWeigher: hosts with free PCI devices are kept for the servers that need them."""
 
 from typing import Any
 
