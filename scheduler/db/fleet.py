@@ -223,10 +223,7 @@ class FleetReader:
         now: datetime.datetime,
         last_read_at: datetime.datetime | None,
     ) -> FleetChanges:
-        """All that lives, and the instances on no host that were touched lately.
-
-        Claims on these may be open.
-        """
+        """All that lives, and instances on no host touched lately: claims on these may be open."""
         kind = ChangesPoll if fleet_poll.are_kept(connection) else StampsPoll
         poll = kind(self.database, self._overlap)
         self._heartbeats.begin(connection, now)

@@ -18,10 +18,7 @@ Answers = tuple[list[int], dict[str, list[int]]]
 
 
 def ask(each: BaseHostFilter, hosts: Candidates, request: Any) -> Answers:
-    """Ask *each* about one host after the other, in order.
-
-    The code of a ``Refused`` is its sentence.
-    """
+    """Ask *each* about one host after the other; the code of a ``Refused`` is its sentence."""
     states, kind = hosts.states(), type(each)
     passing: list[int] = []
     refused: dict[str, list[int]] = {}

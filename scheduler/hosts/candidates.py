@@ -30,10 +30,7 @@ _OVERRIDE = np.dtype([("given", np.bool_), ("value", np.float64)])
 
 
 def heard_in_time(last_seen: np.ndarray, now: float, tolerance_seconds: float) -> np.ndarray:
-    """Mask of those last seen no longer than the tolerance ago.
-
-    A heartbeat too far in the future counts as none.
-    """
+    """Mask of those last seen no further from now than the tolerance, in past or future."""
     in_time: np.ndarray = np.abs(now - last_seen) <= tolerance_seconds
     return in_time
 

@@ -196,10 +196,7 @@ class HostManager:
         ]
 
     def state_of(self, host: str, node: str | None = None) -> HostState:
-        """The host *host* as its compute node *node*, or its first one; ComputeHostNotFound.
-
-        As of the last read.
-        """
+        """*host* by its compute node *node*, or the first, as last read; ComputeHostNotFound."""
         with self.lock:
             value, known = self.table.value, self.table.row_numbers((host,))
             found = [row for row in known if node in (None, value(row, "nodename"))]

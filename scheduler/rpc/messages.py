@@ -135,10 +135,7 @@ class MessageLimits:
             replace(raw, {**known, REFUSED: ["message", reason]})
 
     def bound_form(self, raw: Any) -> None:
-        """Replace *raw* if it is too deep, or nobody can be answered.
-
-        What cannot be read is left to the library.
-        """
+        """Replace *raw* if it can be read and is too deep, or nobody can be answered."""
         message = unpack(_as_bytes(raw.body))
         if message is None:
             return
