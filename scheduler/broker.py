@@ -261,17 +261,11 @@ def look_at(connection: kombu.Connection, wanted: Declared) -> Sight:
     except amqp.NotFound:
         state, detail = MISSING, "made when the service is first started"
     except amqp.PreconditionFailed as error:
-        state, detail = DIFFERENT, _difference(str(error.reply_text))
+        state, detail = DIFFERENT, str(error.reply_text)
+        if found := _DIFFERENCE.search(detail):  # in the words of the options
+            detail = f"{found['name']} is {found['is']}, the configuration says {found['want']}"
     except amqp.AccessRefused as error:
         state, detail = FORBIDDEN, error.reply_text
     if state == PRESENT and consumers == 0:
         state, detail = UNCONSUMED, "nobody answers; is the service running?"
     return Sight(wanted.kind, wanted.name, state, messages, consumers, detail)
-
-
-def _difference(text: str) -> str:
-    """The argument that differs, in the words of the options."""
-    match = _DIFFERENCE.search(text)
-    if match is None:
-        return text
-    return f"{match['name']} is {match['is']}, the configuration says {match['want']}"

@@ -13,7 +13,6 @@ from oslo_log import log as logging
 
 from scheduler import errors, objects
 from scheduler.drivers.selections import as_dict, todays_answer
-from scheduler.engine.record import DecisionRecord
 from scheduler.explain.recorder import Recorder, for_caller
 from scheduler.idempotency import ReplyCache, request_key
 from scheduler.notifications import END, START
@@ -141,7 +140,10 @@ class SchedulerManager:
         """
         try:
             spec = _request(request_spec, filter_properties, spec_obj)
-            self._check_instances(spec, instance_uuids)
+            if instance_uuids is not None:
+                _check_texts("instance_uuids", instance_uuids)
+            field = "instance_uuids" if instance_uuids else "num_instances"
+            self.limits.check_instances(field, len(instance_uuids or ()) or spec.num_instances)
             self.limits.check(spec)
             self.limits.check_columns(context, spec, instance_uuids or ())
         except errors.InvalidRequest as error:
@@ -188,7 +190,8 @@ class SchedulerManager:
                 if not record.chosen:  # by a driver that knows of no records
                     record.note_chosen(chosen)
         except Exception as error:
-            if waits_for_offers and _was_offered(record):
+            is_in_vain = record.placement is not None and record.placement.is_in_vain
+            if waits_for_offers and record.fleet and not is_in_vain:  # there were hosts to refuse
                 self._notify(context, START, spec)
             error_for_caller = for_caller(error, record, exposes=self._exposes_reasons)
             if error_for_caller is error:
@@ -236,12 +239,6 @@ class SchedulerManager:
                 driver.builds.reconfigure(conf)
 
         return functools.partial(driver.host_manager.reconfigure, conf, take)
-
-    def _check_instances(self, spec: objects.RequestSpec, uuids: Any) -> None:
-        if uuids is not None:
-            _check_texts("instance_uuids", uuids)
-        count = len(uuids) if uuids else spec.num_instances
-        self.limits.check_instances("instance_uuids" if uuids else "num_instances", count)
 
     def update_aggregates(self, context: Any, aggregates: Any) -> None:
         """Take one aggregate, or a list of them, that were created or changed."""
@@ -295,11 +292,6 @@ def _request(request_spec: Any, filter_properties: Any, spec_obj: Any) -> object
     properties = {} if filter_properties is None else filter_properties
     _check_type("filter_properties", properties, dict)
     return objects.RequestSpec.from_primitives(request_spec, properties)
-
-
-def _was_offered(record: DecisionRecord) -> bool:
-    """True when there were hosts to refuse: known ones, which Placement would offer if asked."""
-    return bool(record.fleet) and not (record.placement and record.placement.is_in_vain)
 
 
 def _as_decided(spec: objects.RequestSpec, uuids: list[str] | None) -> objects.RequestSpec:

@@ -179,12 +179,11 @@ def _failure(
     name: str, error: Exception, hosts: Candidates, each: Any, request: Any
 ) -> errors.ExtensionFailed:
     def again(some: Candidates) -> Any:
-        return list(rejections(each, some, request))
-
-    def rows_again(some: Candidates) -> Any:
+        if is_columnar(each):
+            return list(rejections(each, some, request))
         return one_by_one.ask(each, some, request)
 
-    return one_by_one.failure_of(name, error, hosts, again if is_columnar(each) else rows_again)
+    return one_by_one.failure_of(name, error, hosts, again)
 
 
 def log_counts(counts: Sequence[FilterCount], request: Any) -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from oslo_utils import strutils
+
 from scheduler import objects
 from scheduler.errors import InvalidRequest
 from scheduler.numa.semantics import CURRENT, NumaSemantics
@@ -269,7 +271,7 @@ def _amount(asked: HardwareSpecs, name: str) -> int:
 def _realtime_cpus(
     found: Policies, asked: HardwareSpecs, semantics: NumaSemantics
 ) -> set[int] | None:
-    if not asked.flavor_is_true("cpu_realtime"):
+    if not strutils.bool_from_string(asked.flavor("cpu_realtime")):
         return None
     if not found.is_pinned:
         reason = "realtime needs CPUs that are pinned"

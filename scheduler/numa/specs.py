@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from oslo_utils import strutils
-
 from scheduler import objects
 from scheduler.errors import InvalidRequest
 from scheduler.numa.topology import ANY_PAGES, LARGE_PAGES, SMALL_PAGES
@@ -48,10 +46,6 @@ class HardwareSpecs:
     def image(self, key: str) -> Any:
         """The image property ``hw_<key>``."""
         return getattr(self.properties, f"hw_{key}")
-
-    def flavor_is_true(self, key: str) -> bool:
-        """True when the extra spec holds a word for yes."""
-        return bool(strutils.bool_from_string(self.flavor(key)))
 
     def numbered(self, key: str) -> list[str]:
         """The extra specs ``hw:<key>.0``, ``.1`` … up to the first one missing."""

@@ -95,7 +95,11 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
             version = message.get("version", DEFAULT_VERSION)
             serving = self._serving(message["method"], message.get("namespace"), version)
             if serving is None:
-                return self._not_served(incoming)
+                # The library says what is missing.  It starts heartbeats to the caller before it
+                # looks for the method, and ends them only after a method has run.
+                incoming.client_timeout = None
+                self.refused[UNKNOWN_METHOD] += 1
+                return super().dispatch(incoming)
             request_id = getattr(context, "request_id", None)
             with self.in_flight.request(message["method"], request_id):
                 return self._call(serving, incoming)
@@ -103,7 +107,12 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
             if isinstance(error, CALLER_ERRORS):
                 self.refused[type(error).__name__] += 1
             refusal = _answer_to(error, message, incoming.ctxt)
-        raise _alone(refusal)
+        refusal.__cause__ = (
+            None  # which also keeps what it was raised in the midst of from being shown
+        )
+        answer = oslo_messaging.ExpectedException()
+        answer.exc_info = (type(refusal), refusal, None)
+        raise answer
 
     def _method(self, name: str, namespace: str | None, version: str) -> Any:
         for endpoint in self.endpoints:
@@ -133,14 +142,6 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
             return self.serializer.deserialize_entity(context, value)
         except errors.NovaException as error:
             raise errors.placed(error, name) from error.__cause__
-
-    def _not_served(self, incoming: Any) -> Any:
-        """Let the library say what is missing."""
-        # It starts heartbeats to the caller before it looks for the method, and ends them only
-        # after a method has run.
-        incoming.client_timeout = None
-        self.refused[UNKNOWN_METHOD] += 1
-        return super().dispatch(incoming)
 
 
 def require(method: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
@@ -246,14 +247,6 @@ def _is_refusal(error: BaseException) -> bool:
     if errors.code_of(error) != errors.INTERNAL_FAULT:
         return True
     return int(error.kwargs.get("code", error.code)) < SERVER_FAULT_CODE
-
-
-def _alone(error: Exception) -> oslo_messaging.ExpectedException:
-    """To be raised where the library is to answer with *error*, and with nothing that led to it."""
-    error.__cause__ = None  # which also keeps what it was raised in the midst of from being shown
-    answer = oslo_messaging.ExpectedException()
-    answer.exc_info = (type(error), error, None)
-    return answer
 
 
 # --- the endpoints ---------------------------------------------------------------------------

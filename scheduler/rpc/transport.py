@@ -118,7 +118,11 @@ def _translated(option: str, conf: cfg.ConfigOpts) -> Iterator[None]:
         _apply_default_url(conf)
         yield
     except (oslo_messaging.MessagingException, ValueError) as error:
-        reason = strutils.mask_password(_without_credentials(str(error)))
+        text = str(error)
+        scheme, separator, rest = text.partition("://")
+        if separator and "@" in rest:  # of a URL that is broken, too
+            text = f"{scheme}{separator}***{rest[rest.rindex('@') :]}"
+        reason = strutils.mask_password(text)
         raise errors.ConfigurationError(option=option, reason=reason) from error
 
 
@@ -137,11 +141,3 @@ def _apply_default_url(conf: cfg.ConfigOpts) -> None:
         url = startup.EMBEDDED_TRANSPORT_URL
     if url is not None:
         conf.set_default("transport_url", url)
-
-
-def _without_credentials(text: str) -> str:
-    """*text* with what stands before an ``@`` in a URL replaced, also where the URL is broken."""
-    scheme, separator, rest = text.partition("://")
-    if not separator or "@" not in rest:
-        return text
-    return f"{scheme}{separator}***{rest[rest.rindex('@') :]}"

@@ -195,7 +195,7 @@ def test_the_manager_takes_all_over_at_once() -> None:
     assert driver.conf is conf
     assert manager._exposes_reasons
     with pytest.raises(errors.InvalidRequest, match="0 to 1"):
-        manager._check_instances(None, ["a", "b"])
+        manager.limits.check_instances("instance_uuids", 2)
 
 
 def test_ratios_count_with_the_policy_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
