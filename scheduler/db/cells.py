@@ -56,7 +56,7 @@ class Member:
         self.reader = reader
         self.cell = cell
         self.health = CellHealth(cell.uuid if cell else "", name)
-        self._must_be_full = False
+        self.must_be_full = False
         self._answers_again = False
         self._is_being_tried = False
         #: A reader is for one thread at a time.
@@ -68,24 +68,15 @@ class Member:
         """True unless the cell is left out and does not answer again yet."""
         return not self.health.is_left_out or self._answers_again
 
-    def become(self, cell: Cell, name: str | None) -> None:
-        """Take over changes of the cell's mapping."""
-        self.cell = self.reader.cell = cell
-        self.health.name = name
-
     def read(
         self, now: datetime.datetime, *, full: bool, image_properties: bool
     ) -> Sequence[FleetChanges]:
         """The changes in the cell; everything, if the last read was not used."""
         with self._reading:
-            full = full or self._must_be_full
+            full = full or self.must_be_full
             changes = self.reader.read(now, full=full, image_properties=image_properties)
-            self._must_be_full, self.health.read_at = False, now
+            self.must_be_full, self.health.read_at = False, now
             return changes
-
-    def forget(self) -> None:
-        """Let the next read be a full one."""
-        self._must_be_full = True
 
     def answered(self) -> None:
         """Count the cell in again, if it was left out."""
@@ -110,7 +101,7 @@ class Member:
             LOG.warning("Timeout getting computes for cell %s (%s)", *self._names)
         elif not health.is_left_out:
             LOG.warning(text, *self._names, health.error)
-        health.is_left_out, self._answers_again, self._must_be_full = True, False, True
+        health.is_left_out, self._answers_again, self.must_be_full = True, False, True
         if not self._is_being_tried:
             self._is_being_tried = True
             threading.Thread(target=self._try_again, args=(attempt,), daemon=True).start()
@@ -121,7 +112,7 @@ class Member:
             try:
                 with self._reading:
                     self.reader.read(timeutils.utcnow(), full=True)
-                    self._must_be_full = True  # the result of this read is not used
+                    self.must_be_full = True  # the result of this read is not used
             except FAILURES as error:
                 LOG.debug("Cell %s (%s) does not answer yet: %s", *self._names, error)
             except Exception:
@@ -175,7 +166,7 @@ class CellsReader:
             of_all = self._read_aggregates(full=full)
         except FAILURES:
             for member in answers:
-                member.forget()  # the result of this read is not used
+                member.must_be_full = True  # the result of this read is not used
             raise
         several = [changes for answer in answers.values() for changes in answer]
         several += self._gone(now, {each.cell.uuid for each in several if each.cell is not None})
@@ -236,7 +227,8 @@ class CellsReader:
             return None
         known = self._members.get(mapping.uuid)
         if known is not None and known.reader.database is database:
-            known.become(cell, mapping.name)
+            known.cell = known.reader.cell = cell
+            known.health.name = mapping.name
             return known
         return Member(self._reader(database, cell), cell, mapping.name)
 

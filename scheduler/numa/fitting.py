@@ -109,9 +109,10 @@ class Wish:
         return placement if placement.error else self._count(placement, fitted)
 
     def _terms(self, position: int) -> Terms:
-        """The terms of guest cell number *position*."""
-        reserve = position == 0 and self.guest is not None and self.guest.isolates_emulator
-        return Terms(int(reserve), self.limits, self.fitting.semantics)
+        """The terms of guest cell number *position*; the emulator's CPU is beside cell 0."""
+        policy = None if self.guest is None else self.guest.emulator_threads_policy
+        reserve = int(position == 0 and policy == "isolate")
+        return Terms(reserve, self.limits, self.fitting.semantics)
 
     def _lacks(self, pools: Pools | None) -> bool:
         is_unknown = bool(self.requests) and pools is None

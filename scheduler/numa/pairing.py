@@ -200,7 +200,7 @@ def pages_or_memory(host: HostCell, guest: GuestCell, terms: Terms) -> GuestCell
     pages = smallest(host)
     if pages is None:
         return memory_exists(host, guest, terms)
-    room_kb = pages.free_kb if guest.is_pinned else pages.total_kb
+    room_kb = pages.free_kb if guest.is_pinned else pages.total * pages.size_kb
     fits = guest.memory_kb <= room_kb and guest.memory_kb % pages.size_kb == 0
     return guest if fits else None
 

@@ -120,11 +120,6 @@ class GuestTopology:
         """True when every cell is pinned."""
         return all(cell.is_pinned for cell in self.cells)
 
-    @property
-    def isolates_emulator(self) -> bool:
-        """True when the emulator's threads need a host CPU of their own, beside cell 0."""
-        return self.emulator_threads_policy == "isolate"
-
     def unplaced(self) -> GuestTopology:
         """The guest without what a fit settled, except its page sizes."""
         cells = tuple(
@@ -160,11 +155,6 @@ class Pages:
     def free_kb(self) -> int:
         """Memory in pages that neither guests nor the host took, in KiB."""
         return (self.total - self.used - self.reserved) * self.size_kb
-
-    @property
-    def total_kb(self) -> int:
-        """Memory in all pages, in KiB."""
-        return self.total * self.size_kb
 
 
 @dataclass(frozen=True, slots=True)
