@@ -140,10 +140,7 @@ class SchedulerManager:
         """
         try:
             spec = _request(request_spec, filter_properties, spec_obj)
-            if instance_uuids is not None:
-                _check_texts("instance_uuids", instance_uuids)
-            field = "instance_uuids" if instance_uuids else "num_instances"
-            self.limits.check_instances(field, len(instance_uuids or ()) or spec.num_instances)
+            self._check_instances(spec, instance_uuids)
             self.limits.check(spec)
             self.limits.check_columns(context, spec, instance_uuids or ())
         except errors.InvalidRequest as error:
@@ -239,6 +236,12 @@ class SchedulerManager:
                 driver.builds.reconfigure(conf)
 
         return functools.partial(driver.host_manager.reconfigure, conf, take)
+
+    def _check_instances(self, spec: objects.RequestSpec, uuids: Any) -> None:
+        if uuids is not None:
+            _check_texts("instance_uuids", uuids)
+        count = len(uuids) if uuids else spec.num_instances
+        self.limits.check_instances("instance_uuids" if uuids else "num_instances", count)
 
     def update_aggregates(self, context: Any, aggregates: Any) -> None:
         """Take one aggregate, or a list of them, that were created or changed."""
