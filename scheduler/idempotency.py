@@ -122,8 +122,14 @@ class ReplyCache:
             self._kept_servers = options.answers_kept_servers
             self._expire()
 
-    def once(self, key: Key, arguments: Sequence[Any], decide: Callable[[], Any]) -> Any:
-        """Return what ``decide()`` returns, or returned for the same request before.
+    def once(
+        self,
+        key: Key,
+        arguments: Sequence[Any],
+        decide: Callable[[], Any],
+        notify: Callable[[], None] = lambda: None,
+    ) -> Any:
+        """Return what ``decide()`` returns, or returned for the same request before: *notify* then.
 
         A request that arrives while the first is being decided shares its result, an error
         included.  An error is not kept for later ones: they are decided anew.  *arguments* must
@@ -134,7 +140,9 @@ class ReplyCache:
         if earlier is not None:
             self.repeated += 1
             LOG.info("Request %s for %s came again: the answer is the same", key[0], key[1])
-            return earlier.future.result()
+            answer = earlier.future.result()
+            notify()
+            return answer
         try:
             reply.future.set_result(decide())
         except BaseException as error:

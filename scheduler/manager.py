@@ -152,12 +152,16 @@ class SchedulerManager:
         def decide() -> list[Any]:
             return self._decide(context, spec, instance_uuids, alternates)
 
+        def notify() -> None:
+            self._notify(context, START, spec)
+            self._notify(context, END, spec, instance_uuids)
+
         key = request_key(context, spec, instance_uuids)
         if key is None:
             chosen = decide()
         else:
             given = (request_spec, filter_properties, spec, instance_uuids, alternates)
-            chosen = self.replies.once(key, given, decide)
+            chosen = self.replies.once(key, given, decide, notify)
         if return_objects:
             return chosen
         is_old = spec_obj is NOT_GIVEN or objects.is_older(spec, FIRST_WITH_NETWORKS)

@@ -188,4 +188,4 @@ def _settings(recorded: Sequence[Sequence[Any]]) -> Settings:
     conf([], default_config_files=[], default_config_dirs=[])
     for group, name, value in recorded:
         conf.set_override(name, value, group=None if group == "DEFAULT" else group)
-    return Settings.from_conf(conf, load_host_manager(conf, None))  # type: ignore[arg-type]
+    return Settings.from_conf(conf, load_host_manager(conf, None))

@@ -125,6 +125,7 @@ def install_ours(package: Path) -> None:
     if package.parent.name.endswith("-dirty"):  # not the same as last time
         shutil.rmtree(package.parent, ignore_errors=True)
     if not package.exists():
+        shutil.rmtree(ROOT / "build" / "lib", ignore_errors=True)  # modules of earlier builds
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         ways = ["--no-build-isolation", "--no-deps", "--target", str(package)]
         subprocess.run([*pip, *ways, str(ROOT)], check=True)
