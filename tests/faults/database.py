@@ -66,6 +66,25 @@ def cut(world: World) -> None:
         time.sleep(1)
 
 
+def impatient(world: World) -> None:
+    """The server closes what was idle for a second, between the requests and beside them.
+
+    SQLAlchemy's pool logs a traceback of a connection that ends as it is given back.
+    """
+    written = [len(each.log) for each in world.schedulers]
+    try:
+        world.query("SET GLOBAL wait_timeout = 1")
+        world.proxy.cut()
+        time.sleep(PAUSE_SECONDS)
+        world.load.wait_for_answers(ANSWERS_MEANWHILE)
+    finally:
+        world.query("SET GLOBAL wait_timeout = DEFAULT")
+        world.proxy.cut()
+    for each, start in zip(world.schedulers, written, strict=True):
+        lines = [line for line in each.log[start:].splitlines() if "Traceback" in line]
+        assert [line for line in lines if "sqlalchemy.pool" not in line] == []
+
+
 def read_only(world: World) -> None:
     world.query("SET GLOBAL read_only = 1")
     time.sleep(PAUSE_SECONDS)

@@ -99,6 +99,12 @@ FAULTS: Final = (
     Fault("database stopped for 5 s (SIGSTOP)", "requests wait", database.paused, AWAY),
     Fault("each statement takes 2 s longer", "requests wait", database.slow, AWAY),
     Fault("silence between schedulers and database", "given up", database.silent, AWAY),
+    Fault(
+        "database closes connections that idle for 1 s",
+        "StateUnavailable at worst",
+        database.impatient,
+        AWAY,
+    ),
     Fault("connections to the database cut", "StateUnavailable at worst", database.cut, AWAY),
     Fault(
         "database read-only", "StateUnavailable: nothing can be booked", database.read_only, AWAY
@@ -135,6 +141,16 @@ FAULTS: Final = (
         WRITTEN_AGAIN,
         functools.partial(database.gone_back, tables=CLAIMS, empties=True),
     ),
+    Fault(
+        "rows of all claims deleted",
+        WRITTEN_AGAIN,
+        functools.partial(database.gone_back, tables=CLAIMS[:1], empties=True),
+    ),
+    Fault(
+        "generations of all hosts deleted",
+        WRITTEN_AGAIN,
+        functools.partial(database.gone_back, tables=CLAIMS[1:], empties=True),
+    ),
     Fault("the newest claims deleted", WRITTEN_AGAIN, database.newest_claims_lost),
     Fault("the generation of a host deleted", AT_ONCE, database.one_host_lost, asks_again=False),
     Fault("commits lost when the database is killed", WRITTEN_AGAIN, database.commits_lost, AWAY),
@@ -147,6 +163,7 @@ FAULTS: Final = (
         messages.delivered_twice,
         asks_again=False,
     ),
+    Fault("requests that no database can hold", AT_ONCE, messages.poisoned, asks_again=False),
     Fault("messages that nobody can read", AT_ONCE, messages.poison, asks_again=False),
     Fault("a message that kills its worker", NOTHING_LOST, messages.kills_its_worker),
     Fault("broker away when a scheduler starts", "it waits", daemons.broker_away_at_start),
@@ -179,6 +196,11 @@ FAULTS: Final = (
         "StateUnavailable while it is cut",
         network.cut_from_both,
         AWAY,
+    ),
+    Fault(
+        "cable to the database cut for good, the scheduler behind it killed",
+        NOTHING_LOST,
+        network.cut_for_good,
     ),
     Fault("disk of the log full", AT_ONCE, daemons.log_disk_full, asks_again=False),
     Fault(

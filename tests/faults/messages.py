@@ -2,13 +2,14 @@
 
 import functools
 import uuid
+from collections.abc import Callable
 from typing import Any, Final
 
 from tests.faults import bad_filter
 from tests.faults.world import World
 from tests.waiting import wait_until
 from tests.world.bus import recorded
-from tests.world.connection import RawCaller, enveloped
+from tests.world.connection import RawCaller, enveloped, failure_of
 
 #: Together far more than all schedulers have threads.
 DEAD_CALLERS, REQUESTS_OF_ONE = 5, 60
@@ -52,6 +53,17 @@ def poison(world: World) -> None:
             caller.publish(body)
 
 
+def poisoned(world: World) -> None:
+    """Requests that no column of a database holds, each beside good ones; the error names it."""
+    with RawCaller(world.rabbitmq.url()) as caller:
+        for field, change in POISONED.items():
+            message = a_message()
+            change(message, message["args"]["spec_obj"]["nova_object.data"])
+            failure = failure_of(caller.call(message))
+            assert failure["class"] == "InvalidRequest", failure
+            assert field.split(":")[0] in failure["message"], failure
+
+
 def kills_its_worker(world: World) -> None:
     """A message with which every worker that takes it dies; it does not come again by itself."""
     for number in range(1, KILLERS + 1):
@@ -76,4 +88,26 @@ def a_message() -> dict[str, Any]:
     return message
 
 
+def _flavor(**values: Any) -> Callable[[Any, Any], None]:
+    return lambda _message, spec: spec["flavor"]["nova_object.data"].update(values)
+
+
+def _uuids(*several: str) -> Callable[[Any, Any], None]:
+    return lambda message, _spec: message["args"].update(instance_uuids=list(several))
+
+
+#: By the name in the error.
+POISONED: Final[dict[str, Callable[[Any, Any], None]]] = {
+    "instance_uuids: twice": _uuids(*[str(uuid.uuid4())] * 2),
+    "instance_uuids: long": _uuids("a" * 37),
+    "instance_uuids: half a character": _uuids("\ud800" + "a" * 35),
+    "instance_uuids: no character": _uuids("\x00" + "a" * 35),
+    "request_id: long": lambda message, _spec: message.update(_context_request_id="r" * 256),
+    "request_id: no text": lambda message, _spec: message.update(_context_request_id=[1]),
+    "request_id: half a character": lambda message, _spec: message.update(
+        _context_request_id="\ud800"
+    ),
+    "flavor.id": _flavor(id=2**31),
+    "flavor.root_gb + ephemeral_gb": _flavor(root_gb=2**30, ephemeral_gb=2**30),
+}
 POISON: Final = ("", "{", "[]", "null", enveloped({}), '{"oslo.version": "2.0"}', "\x00" * 999)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Final, Self
 
-from tests.faults.world import PAUSE_SECONDS, World
+from tests.faults.world import ANSWERS_MEANWHILE, PAUSE_SECONDS, World
 from tests.servers import programs
 from tests.waiting import wait_until
 from tests.world.proxy import Proxy
@@ -105,6 +105,16 @@ def cut_from_broker(world: World) -> None:
 def cut_from_both(world: World) -> None:
     """One scheduler has no broker, the other has no database."""
     _cut_for_a_while(world, [BROKER, DATABASE])
+
+
+def cut_for_good(world: World) -> None:
+    """A scheduler dies behind a cut cable: the database never hears of it."""
+    machine = Machine(0, world)
+    with machine, world.changed(0, options=machine.options, run_by=machine.run_by) as daemon:
+        world.load.wait_for_answers(ANSWERS_MEANWHILE)
+        machine.cables[DATABASE].cut()
+        daemon.kill()
+        world.mended()
 
 
 def _cut_for_a_while(world: World, several: list[str | None]) -> None:

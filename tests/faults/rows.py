@@ -13,6 +13,8 @@ BAD_VALUES: Final = {
         "numa_topology = '{\"nova_object.name\": 1}', pci_stats = '[[', vcpus = -5",
         "free_ram_mb = 2147483647, local_gb = -1, disk_available_least = NULL",
         "host = NULL",
+        "uuid = NULL",
+        "hypervisor_hostname = NULL",
         "created_at = '9999-12-31 23:59:59'",
     ),
     "services": ("last_seen_up = NULL, created_at = NULL", "host = NULL, report_count = -1"),

@@ -140,7 +140,8 @@ class World:
         try:
             yield self.schedulers[number]
         finally:
-            assert self.schedulers[number].terminate() == 0
+            daemon = self.schedulers[number]
+            assert daemon.exit_code is not None or daemon.terminate() == 0
             site.run_by = ()
             self.start_again(number)
 
