@@ -62,19 +62,13 @@ def _swap_only_first(one: Any, moves: Any) -> None:
             _SWAP(one, [each._replace(expected=row.generation)])
 
 
-def _close_by_id(connection: Any, generations: Any, now: Any) -> int:
-    rows = connection.read(lambda one: [one.get(statements.CLAIMS, n) for n in generations])
-    return _CLOSE(connection, {row.id: row.generation for row in rows if row}, now)
-
-
 def _open_alone(connection: Any, uuids: Any, request_id: str) -> Any:
     found = _ANSWERED(connection, uuids, request_id)
     return {uuid: row for uuid, row in found.items() if row.closed_at is None or not row.host}
 
 
 _CLAIM, _SWAP, _INSERT = statements.claim, statements._swap, statements.Transaction.insert
-_CLOSE, _ANSWERED = statements.close, statements.claim_rows.answered
-_INSERT_ALL = statements._insert
+_INSERT_ALL, _ANSWERED = statements._insert, statements.claim_rows.answered
 _plant("comparison dropped", statements, _matches=lambda one, n, _e: one.get("claim_hosts", n))
 _plant("no unique consumers", statements.Transaction, insert=_insert_anything)
 _plant("replaced claims stay", statements, _retire=lambda _one, _retired, _now: None)
@@ -82,7 +76,6 @@ _plant("claim in two transactions", statements.claim_rows, claim=_claim_in_two)
 _plant("locks in any order", statements, _swap=_swap_unsorted)
 _plant("only one host is compared", statements, _swap=_swap_only_first)
 _plant("half of a request is claimed", statements, _insert=lambda *w: _INSERT_ALL(w[0], w[1][:1]))
-_plant("closed by id alone", statements.claim_rows, close=_close_by_id)
 _plant("closed claims are no answers", statements.claim_rows, answered=_open_alone)
 _plant("no limits for locks", Server, IDLE_SECONDS=math.inf, LOCK_SECONDS=1e9)
 
