@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from benchmarks import fleet
 from scheduler.db import migration, tables
 from scheduler.db.database import Database
-from scheduler.evaluation.fleet import moment
+from scheduler.replay.row_fleet import moment
 
 ROWS_AT_ONCE = 500
 _TIMES = ("created_at", "updated_at", "last_seen_up")

@@ -13,9 +13,9 @@ from scheduler import drivers, errors, numa, objects, pci, semantics
 from scheduler.drivers.loading import host_manager_class
 from scheduler.evaluation.cases import CURRENT
 from scheduler.evaluation.deciding import Clock
-from scheduler.evaluation.fleet import CaseFleet
 from scheduler.explain.answer import answer
 from scheduler.manager import SchedulerManager
+from scheduler.replay.row_fleet import RowFleet
 
 NOW = "2026-08-01T12:00:05Z"
 HEARD = "2026-08-01T12:00:00Z"
@@ -71,7 +71,7 @@ def explain(
     """
     conf = _configuration(example.get("config", {}), parts)
     clock = Clock(NOW)
-    fleet = CaseFleet(_fleet(hosts))
+    fleet = RowFleet(_fleet(hosts))
     host_manager = host_manager_class(conf)(conf, fleet, clock, CURRENT.reservations)
     manager = SchedulerManager(conf, drivers.load(conf, host_manager))
     request = _request(conf, example.get("request", {}))

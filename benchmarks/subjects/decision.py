@@ -16,7 +16,7 @@ from benchmarks.session import Session
 from benchmarks.workload import Settings
 from scheduler import drivers, errors, objects
 from scheduler.drivers.loading import host_manager_class
-from scheduler.evaluation.fleet import CaseFleet
+from scheduler.replay.row_fleet import RowFleet
 from scheduler.rpc.context import get_admin_context
 
 #: Requests are made before the clock starts; this many of them, then the same again.
@@ -75,7 +75,7 @@ class EngineDecisions:
         plan = fleet.FleetPlan(**settings["fleet"])
         conf = configuration.in_process(settings)
         self._cells = _cells(plan, settings.get("cells", 0))
-        reader = CaseFleet({**fleet.rows(plan), "cells": self._cells})
+        reader = RowFleet({**fleet.rows(plan), "cells": self._cells})
         self._manager = host_manager_class(conf)(conf, reader, fleet.NOW.timestamp)
         self.driver = drivers.load(conf, self._manager)
         self.requests = Requests(settings, plan)

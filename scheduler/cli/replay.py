@@ -19,14 +19,13 @@ from scheduler.cli import command
 from scheduler.cli.command import argument
 from scheduler.cli.what_if import profiles_of
 from scheduler.conf import check, filter_scheduler
-from scheduler.db.cells import CellsReader
 from scheduler.introspection import hypothetical_hosts
 from scheduler.introspection.what_if import Overlay, values_of
 from scheduler.recording.arrivals import is_recording, read_arrivals, recorded_fleet
-from scheduler.replay import azure, report, sizing
+from scheduler.replay import azure, database_fleet, report, sizing
 from scheduler.replay.comparing import Comparison
 from scheduler.replay.run import DAY, HOUR, Run
-from scheduler.replay.virtual_fleet import VirtualClock, VirtualFleet
+from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.replay.workload import Faults, Workload, flavors_named, read_csv
 
 CONFIGURED: Final = "configured"
@@ -180,8 +179,7 @@ class Replay(command.Told):
         if parsed.fleet and not parsed.fleet_from_database:
             fleet = VirtualFleet.from_description(conf, parsed.fleet)
         elif parsed.fleet_from_database and not parsed.fleet:
-            reader = CellsReader(self.conf, self.databases)
-            fleet = VirtualFleet(conf, reader, VirtualClock(time.time()))
+            fleet = database_fleet.read(conf, self.databases).fleet
         elif is_recording(first) and not parsed.fleet:
             fleet = recorded_fleet(conf, first)
         else:

@@ -21,13 +21,13 @@ from scheduler.engine.evaluation import NOT_ASKED, PASSES
 from scheduler.engine.record import DecisionRecord
 from scheduler.evaluation.cases import Behaviour, Case
 from scheduler.evaluation.comparing import Answer
-from scheduler.evaluation.fleet import CaseFleet, moment
 from scheduler.filters import trusted_filter
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable
 from scheduler.manager import SchedulerManager
 from scheduler.numa import HostTopology
+from scheduler.replay.row_fleet import RowFleet, moment
 
 LOG = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ COUNTERS = ("free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "num_i
 def decide(case: Case, behaviour: Behaviour, configuration: Configuration) -> Answer:
     """The answer to *case* under *behaviour*, with the keys of the format's ``expect``."""
     clock = Clock(case.content["now"])
-    fleet = CaseFleet(case.fleet)
+    fleet = RowFleet(case.fleet)
     try:
         conf = configuration.for_case(case, behaviour)
         plugins.prepare(conf)
@@ -123,7 +123,7 @@ class _Scheduler:
     """One scheduler process that has just started."""
 
     def __init__(
-        self, case: Case, behaviour: Behaviour, conf: cfg.ConfigOpts, fleet: CaseFleet, clock: Clock
+        self, case: Case, behaviour: Behaviour, conf: cfg.ConfigOpts, fleet: RowFleet, clock: Clock
     ) -> None:
         self.case = case
         self.behaviour = behaviour

@@ -10,7 +10,7 @@ from typing import Any
 from scheduler import errors, objects
 from scheduler.recording.faithful import RecordedTable
 from scheduler.recording.segments import SUFFIX, Line, Segment
-from scheduler.replay.description import DescribedFleet
+from scheduler.replay.row_fleet import RowFleet
 from scheduler.replay.virtual_fleet import VirtualClock, VirtualFleet
 from scheduler.replay.workload import Arrival, Faults, Workload
 
@@ -75,7 +75,7 @@ def _arrival(line: Line, ended: dict[str, float]) -> Arrival:
 def recorded_fleet(conf: Any, path: Path) -> VirtualFleet:
     """The hosts as the first line of the segment at *path* has them; their servers stay."""
     _number, line = next(_lines(path))
-    fleet = VirtualFleet(conf, DescribedFleet(), VirtualClock(line["now"]))
+    fleet = VirtualFleet(conf, RowFleet({}), VirtualClock(line["now"]))
     RecordedTable(fleet.table).apply(line)
     return fleet
 

@@ -6,15 +6,11 @@ import datetime
 import itertools
 import re
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, Final
 
-from scheduler import errors, objects
-from scheduler.db import tables
-from scheduler.db.cells import CellHealth
-from scheduler.db.fleet import FleetChanges
+from scheduler import errors
 from scheduler.db.services import COMPUTE_BINARY
 
 MOST_HOSTS: Final = 200_000
@@ -77,102 +73,48 @@ def _kind(found: re.Match[str]) -> HostKind:
     return HostKind(int(found[1]), int(found[2]), int(found[3]) * _UNITS[found[4].upper()], disk_gb)
 
 
-class DescribedFleet:
-    """A reader for the host manager that brings the hosts of a description, and nothing else."""
-
-    def __init__(self, description: FleetDescription | None = None) -> None:
-        self._description = description or FleetDescription(())
-
-    def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
-        """All hosts, which have just reported."""
-        del full
-        kinds = itertools.chain.from_iterable(
-            itertools.repeat(each, each.count) for each in self._description.kinds
-        )
-        width = len(str(self._description.hosts))
-        named = [(f"host-{n:0{width}}", kind) for n, kind in enumerate(kinds, 1)]
-        nodes = [_node(number, name, kind, now) for number, (name, kind) in enumerate(named, 1)]
-        services = [_service(number, name, now) for number, (name, _kind) in enumerate(named, 1)]
-        names, zones = [name for name, _kind in named], self._description.zones
-        aggregates = [_zone(number, names[number - 1 :: zones]) for number in range(1, zones + 1)]
-        return [
-            FleetChanges(
-                full=True,
-                read_at=now,
-                nodes=nodes,
-                instances=(),
-                services=services,
-                aggregates=aggregates,
-                cell=None,
-                system_metadata={},
-            )
-        ]
-
-    def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
-        """Nothing."""
-        del now
-        return ()
-
-    def cell_health(self) -> Sequence[CellHealth]:
-        """Nothing: there are no cells."""
-        return ()
-
-    def read_more(self, conf: Any) -> bool:
-        """Everything is read anyway."""
-        del conf
-        return False
-
-    def services(self, topic: str) -> Sequence[Any]:
-        """Nothing: nobody asks for hosts by topic."""
-        del topic
-        return ()
-
-
-def _row(table: Any, **values: Any) -> Any:
-    columns = {**dict.fromkeys(table.c.keys()), "deleted": 0, **values}
-    return SimpleNamespace(**columns, _mapping=columns)
-
-
-def _node(number: int, name: str, kind: HostKind, now: datetime.datetime) -> Any:
-    return _row(
-        tables.compute_nodes,
-        id=number,
-        uuid=str(uuid.uuid5(uuid.NAMESPACE_DNS, name)),
-        host=name,
-        hypervisor_hostname=name,
-        hypervisor_type="QEMU",
-        hypervisor_version=8_000_000,
-        supported_instances=_SUPPORTED,
-        vcpus=kind.vcpus,
-        vcpus_used=0,
-        memory_mb=kind.memory_mb,
-        memory_mb_used=0,
-        free_ram_mb=kind.memory_mb,
-        local_gb=kind.disk_gb,
-        local_gb_used=0,
-        free_disk_gb=kind.disk_gb,
-        created_at=now,
-        updated_at=now,
+def rows_of(description: FleetDescription, now: float) -> dict[str, Any]:
+    """The rows of the hosts, by table; all have just reported."""
+    kinds = itertools.chain.from_iterable(
+        itertools.repeat(each, each.count) for each in description.kinds
     )
+    at = datetime.datetime.fromtimestamp(now, datetime.UTC).replace(tzinfo=None)
+    width, zones = len(str(description.hosts)), description.zones
+    names = [f"host-{number:0{width}}" for number in range(1, description.hosts + 1)]
+    times = {"created_at": at, "updated_at": at}
+    service = {"binary": COMPUTE_BINARY, "topic": "compute", "disabled": False} | times
+    return {
+        "compute_nodes": [
+            {"id": number, "updated_at": at, **_node(name, kind)}
+            for number, (name, kind) in enumerate(zip(names, kinds, strict=True), 1)
+        ],
+        "services": [
+            {"id": number, "host": name, "forced_down": False, "last_seen_up": at, **service}
+            for number, name in enumerate(names, 1)
+        ],
+        "aggregates": [_zone(number, names[number - 1 :: zones]) for number in range(1, zones + 1)],
+    }
 
 
-def _service(number: int, name: str, now: datetime.datetime) -> Any:
-    return _row(
-        tables.services,
-        id=number,
-        host=name,
-        binary=COMPUTE_BINARY,
-        topic="compute",
-        disabled=False,
-        forced_down=False,
-        created_at=now,
-        updated_at=now,
-        last_seen_up=now,
-    )
+def _node(name: str, kind: HostKind) -> dict[str, Any]:
+    return {
+        "uuid": str(uuid.uuid5(uuid.NAMESPACE_DNS, name)),
+        "host": name,
+        "hypervisor_hostname": name,
+        "hypervisor_type": "QEMU",
+        "hypervisor_version": 8_000_000,
+        "supported_instances": _SUPPORTED,
+        "vcpus": kind.vcpus,
+        "vcpus_used": 0,
+        "memory_mb": kind.memory_mb,
+        "memory_mb_used": 0,
+        "free_ram_mb": kind.memory_mb,
+        "local_gb": kind.disk_gb,
+        "local_gb_used": 0,
+        "free_disk_gb": kind.disk_gb,
+    }
 
 
-def _zone(number: int, hosts: Iterable[str]) -> objects.Aggregate:
+def _zone(number: int, hosts: Sequence[str]) -> dict[str, Any]:
     name = f"zone-{number}"
-    return objects.Aggregate(
-        id=number, name=name, hosts=list(hosts), metadata={"availability_zone": name}
-    )
+    return {"id": number, "name": name, "hosts": hosts, "metadata": {"availability_zone": name}}

@@ -30,7 +30,8 @@ from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.instances import BUILDING, Terms, TrackedInstance, properties_of
 from scheduler.hosts.reservations import Reservation, Reservations
 from scheduler.hosts.table import HostTable
-from scheduler.replay.description import DescribedFleet, FleetDescription
+from scheduler.replay.description import FleetDescription, rows_of
+from scheduler.replay.row_fleet import RowFleet
 
 #: The moment at which a described fleet begins, unless told otherwise.
 BEGIN: Final = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()
@@ -100,7 +101,8 @@ class VirtualFleet:
     @classmethod
     def from_description(cls, conf: Any, text: str, now: float = BEGIN) -> Self:
         """Empty hosts as *text* describes them; InvalidRequest if it is no description."""
-        return cls(conf, DescribedFleet(FleetDescription.from_text(text)), VirtualClock(now))
+        rows = rows_of(FleetDescription.from_text(text), now)
+        return cls(conf, RowFleet(rows), VirtualClock(now))
 
     @staticmethod
     def _keep_services(manager: HostManager) -> None:

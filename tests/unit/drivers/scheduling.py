@@ -4,9 +4,9 @@ import datetime
 from typing import Any
 
 from scheduler import drivers, errors, objects
-from scheduler.evaluation.fleet import CaseFleet, moment
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
+from scheduler.replay.row_fleet import RowFleet, moment
 from tests.builders import a_conf, a_request
 from tests.unit.evaluation.builders import NOW
 from tests.waiting import Clock
@@ -39,7 +39,7 @@ def a_driver(
     )
     for name, value in {"driver": driver, **(options or {})}.items():
         conf.set_override(name, value, group="scheduler" if name in conf.scheduler else None)
-    manager = HostManager(conf, CaseFleet(fleet), clock or a_clock(), reservations)
+    manager = HostManager(conf, RowFleet(fleet), clock or a_clock(), reservations)
     return drivers.load(conf, manager)
 
 

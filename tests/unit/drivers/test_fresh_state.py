@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from scheduler import errors, objects
-from scheduler.evaluation.fleet import CaseFleet
 from scheduler.hosts.host_manager import HostManager
+from scheduler.replay.row_fleet import RowFleet
 from tests.builders import a_conf, a_request
 from tests.unit.drivers.scheduling import a_driver, select, select_if_any
 from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
@@ -116,4 +116,4 @@ def test_where_placement_verifies_choices_the_state_may_be_a_second_old(
     conf = a_conf()
     conf.set_override("claims", claims, group="scheduler")
     conf.set_override("state_fresh_seconds", configured, group="scheduler")
-    assert HostManager(conf, CaseFleet(a_fleet(1))).state_fresh_seconds == seconds
+    assert HostManager(conf, RowFleet(a_fleet(1))).state_fresh_seconds == seconds

@@ -6,8 +6,8 @@ import pytest
 
 from scheduler import drivers, errors, objects
 from scheduler.drivers.loading import host_manager_class
-from scheduler.evaluation.fleet import CaseFleet, moment
 from scheduler.hosts.host_manager import HostManager, IronicHostManager
+from scheduler.replay.row_fleet import RowFleet, moment
 from tests.builders import a_conf, a_request
 from tests.unit.evaluation.builders import EARLIER, a_node, a_service
 
@@ -29,7 +29,7 @@ def a_manager(conf, kind=IronicHostManager):
     nodes = [a_node("metal", number, hypervisor_hostname=f"m{number}", **NODE) for number in (1, 2)]
     nodes.append(a_node("h1", 3, **{**NODE, "hypervisor_type": "QEMU"}))
     services = [a_service(host) for host in ("metal", "h1")]
-    fleet = CaseFleet({"compute_nodes": nodes, "services": services})
+    fleet = RowFleet({"compute_nodes": nodes, "services": services})
     return kind(conf, fleet, (moment(EARLIER) - moment("1970-01-01")).total_seconds)
 
 

@@ -4,10 +4,10 @@ import datetime
 
 import pytest
 
-from scheduler.evaluation.fleet import CaseFleet, moment
 from scheduler.hosts import columns, rows
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import NEVER
+from scheduler.replay.row_fleet import RowFleet, moment
 from tests.builders import a_conf
 from tests.unit.evaluation.builders import NOW, a_node
 
@@ -17,7 +17,7 @@ MORE = "Host h1 has more disk space than database expected (100 GB > 90 GB)"
 
 
 def read(*, knows_bare_metal=False, **columns):
-    [changes] = CaseFleet({"compute_nodes": [a_node("h1", **columns)]}).read(moment(NOW))
+    [changes] = RowFleet({"compute_nodes": [a_node("h1", **columns)]}).read(moment(NOW))
     complaints = rows.Complaints()
     found = rows.values(
         *(changes.nodes[0], RATIOS, "c1"), knows_bare_metal=knows_bare_metal, complaints=complaints

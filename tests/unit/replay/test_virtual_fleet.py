@@ -3,9 +3,9 @@
 import pytest
 
 from scheduler import errors
-from scheduler.evaluation.fleet import CaseFleet, moment
 from scheduler.hosts.columns import seconds
 from scheduler.replay.description import FleetDescription, HostKind
+from scheduler.replay.row_fleet import RowFleet, moment
 from scheduler.replay.virtual_fleet import VirtualClock, VirtualFleet
 from tests.builders import a_conf, a_request
 
@@ -150,7 +150,7 @@ def test_a_fleet_that_was_read_keeps_down_hosts_and_adopts_its_servers() -> None
         "services": [service, {**service, "host": "b", "last_seen_up": "2026-11-20T23:00:00Z"}],
         "instances": [{"uuid": UUIDS[0], "host": "a", "node": "a", "vm_state": "active"}],
     }
-    fleet = VirtualFleet(a_conf(), CaseFleet(rows), VirtualClock(seconds(moment(NOW))))
+    fleet = VirtualFleet(a_conf(), RowFleet(rows), VirtualClock(seconds(moment(NOW))))
     before = numbers(fleet)
     adopted = fleet.adopt(UUIDS[0], a_request())
     assert numbers(fleet) == before

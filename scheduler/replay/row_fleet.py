@@ -1,4 +1,4 @@
-"""The database of a case: rows in memory, read by the host manager like those of a database."""
+"""Rows in memory, which the host manager reads like those of a database."""
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from scheduler.db.cells import CellHealth
 from scheduler.db.fleet import Cell, FleetChanges
 from scheduler.db.services import COMPUTE_BINARY
 
-#: When rows were created that do not say it.
+#: Time at which rows were created that do not say it.
 CREATED_AT = datetime.datetime(2026, 1, 1)
 #: The flavor of instances that do not say it.
 FLAVOR_ID = 1
@@ -19,13 +19,13 @@ _TIMES = ("created_at", "updated_at", "deleted_at", "last_seen_up")
 
 
 def moment(text: str) -> datetime.datetime:
-    """A time of a case as naive UTC."""
+    """A time in a text as naive UTC."""
     when = datetime.datetime.fromisoformat(text)
     return when if when.tzinfo is None else when.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
-class CaseFleet:
-    """A reader of rows; every read is a full one."""
+class RowFleet:
+    """A reader of the rows of *fleet*, by table; every read is a full one."""
 
     def __init__(self, fleet: Mapping[str, Any]) -> None:
         self._nodes = [_row(tables.compute_nodes, each) for each in fleet.get("compute_nodes", ())]
@@ -103,10 +103,10 @@ class CaseFleet:
 
 
 def _row(table: Any, values: Mapping[str, Any]) -> Any:
-    """A row as a query gives it: columns as attributes, times as naive UTC."""
+    """A row as a query gives it: columns as attributes, times (or their texts) as naive UTC."""
     columns = {**dict.fromkeys(table.c.keys()), "deleted": 0, **values}
     for name in _TIMES:
-        if columns.get(name):
-            columns[name] = moment(columns[name])
+        if isinstance(text := columns.get(name), str):
+            columns[name] = moment(text)
     columns["created_at"] = columns.get("created_at") or CREATED_AT
     return SimpleNamespace(**columns, _mapping=columns)
