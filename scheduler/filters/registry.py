@@ -39,6 +39,14 @@ MODULES: dict[str, tuple[str, ...]] = {
     "trusted_filter": ("TrustedFilter",),
     "type_filter": ("TypeAffinityFilter", "AggregateTypeAffinityFilter"),
 }
+#: Modules of filters that judge the load of a host or its service, and no rule about servers.
+OF_LOAD = frozenset(
+    f"scheduler.filters.{name}_filter"
+    for name in (
+        *("compute", "core", "disk", "ram", "exact_core", "exact_disk", "exact_ram", "io_ops"),
+        *("metrics", "num_instances", "numa_topology", "pci_passthrough", "retry"),
+    )
+)
 ALL_FILTERS = "nova.scheduler.filters.all_filters"
 OPTION = "[filter_scheduler] available_filters"
 NAMESPACE = "nova.scheduler.filters"
@@ -56,6 +64,11 @@ def known_paths() -> dict[str, Any]:
         f"{NAMESPACE}.BaseHostFilter": BaseHostFilter,
     }
     return known | plugins.shipped("scheduler.filters", MODULES)
+
+
+def is_rule(each: BaseHostFilter) -> bool:
+    """True for a filter that says where a server may be, however full its host is."""
+    return OF_LOAD.isdisjoint(kind.__module__ for kind in type(each).__mro__)
 
 
 def load_filters(conf: Any, option: str = "enabled_filters") -> list[BaseHostFilter]:

@@ -1,5 +1,6 @@
 """Single moves on a fleet in memory, each decided by the daemon's engine and taken back at will."""
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -9,10 +10,13 @@ import numpy as np
 
 from scheduler import errors, objects
 from scheduler.engine.decision import decide
+from scheduler.engine.evaluation import FilterChain, Policy
 from scheduler.engine.record import DecisionRecord
 from scheduler.explain import sentences
 from scheduler.explain.answer import to_dict
 from scheduler.explain.refusal import note_refusal
+from scheduler.filters.registry import is_rule
+from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.reservations import Reservation
 from scheduler.planning.moves import Move
 from scheduler.replay.virtual_fleet import VirtualFleet
@@ -39,6 +43,9 @@ class Mover:
         self._clock, self._ends_at, self._made = clock, clock() + seconds, 0
         #: Per move the server as it was, and as it is.
         self._changes: list[tuple[Reservation, Reservation, objects.RequestSpec]] = []
+        self._policy = policy = fleet.driver.settings.policy
+        rules = FilterChain([each for each in policy.chain.filters if is_rule(each)])
+        self._rules = dataclasses.replace(policy, chain=rules)
 
     # --- the fleet -----------------------------------------------------------------------
 
@@ -123,15 +130,41 @@ class Mover:
         made, _others = self._place(None, spec, rows, uuid=f"server {self._made}")
         return made
 
-    def refusal(self, spec: objects.RequestSpec, uuid: str, rows: np.ndarray) -> str | None:
+    def refusal(
+        self, spec: objects.RequestSpec, uuid: str, rows: np.ndarray, policy: Policy | None = None
+    ) -> str | None:
         """Sentence on why none of *rows* will do for *spec*; None if one will.  Nothing changes."""
         self._require_time()
         record = DecisionRecord(None, (uuid,), 1, 0, wants_detail=True)
-        made, _others = self._place(None, spec, rows, record, uuid)
+        made, _others = self._place(None, spec, rows, record, uuid, policy)
         if made is not None:
             self.fleet.reservations.release(made)
             return None
         return sentences.cause(to_dict(record))
+
+    # --- rules ---------------------------------------------------------------------------
+
+    def rows_by_rules(self, spec: objects.RequestSpec, rows: np.ndarray) -> np.ndarray:
+        """Those of *rows* that every rule lets a server of *spec* be on."""
+        self._require_time()
+        policy = self._rules
+        scope = Scope(
+            self.fleet.table,
+            self.fleet.clock(),
+            policy.service_down_time_seconds,
+            policy.fitting,
+        )
+        return policy.chain.run(Candidates(scope, rows), self._own_spec(spec, "")).hosts.rows
+
+    def broken_rule(self, server: Reservation) -> str | None:
+        """Sentence on the rule against *server* on its host; None if there is none."""
+        spec = self.fleet.spec_of[server.uuid or ""]
+        home = np.array([self.fleet.table.rows[server.key]])
+        self.fleet.remove([server])
+        try:
+            return self.refusal(spec, server.uuid or "", home, self._rules)
+        finally:
+            self._put_back(server, spec)
 
     def _place(
         self,
@@ -140,9 +173,10 @@ class Mover:
         rows: np.ndarray,
         record: DecisionRecord | None = None,
         uuid: str = "",
+        policy: Policy | None = None,
     ) -> tuple[Reservation | None, tuple[str, ...]]:
         """The reservation of one server, and the hosts that would do as well."""
-        fleet, policy = self.fleet, self.fleet.driver.settings.policy
+        fleet, policy = self.fleet, policy or self._policy
         name = uuid if server is None else server.uuid or ""
         own = self._own_spec(spec, name)
         notes = DecisionRecord(None, (name,), 1, 0) if record is None else record

@@ -22,8 +22,6 @@ HOSTS_TRIED: Final = 16
 ORDERS: Final = 24
 #: In larger fleets other orders take too long and free few more.
 MOST_HOSTS_REORDERED: Final = 64
-#: Refusals that say nothing of rules: of hosts that take no new servers, or are full.
-_NOT_RULES: Final = frozenset(("ComputeFilter", "RetryFilter"))
 
 _UNKNOWN: Final = "nothing is known of its request"
 
@@ -228,15 +226,14 @@ class Planner:
     # --- rules ---------------------------------------------------------------------------
 
     def rules(self) -> Plan:
-        """Find servers on hosts that would not be given to them today, and move them."""
+        """Find servers on hosts that a rule would refuse to them today, and move them."""
         mover, plan = self._mover, self._begin("rules", 0)
-        servers = [e for e in self._fleet.reservations if e.uuid in self._fleet.spec_of]
-        servers.sort(key=lambda each: (each.key, each.uuid or ""))
         rows = mover.rows_but(())
         try:
-            for done, server in enumerate(servers):
-                self._progress(done, len(servers))
-                why = self._broken(server)
+            suspects = self._suspects()
+            for done, server in enumerate(suspects):
+                self._progress(done, len(suspects))
+                why = mover.broken_rule(server)
                 if why is None:
                     continue
                 plan.wanted += 1
@@ -248,19 +245,24 @@ class Planner:
             plan.is_cut_off = True
         return self._end(plan, ())
 
-    def _broken(self, server: Reservation) -> str | None:
-        """The reason why *server* would not get its host today; None if it would."""
-        spec, home = (
-            self._fleet.spec_of[server.uuid or ""],
-            np.array([self._fleet.table.rows[server.key]]),
-        )
-        self._fleet.remove([server])
-        try:
-            why = self._mover.refusal(spec, server.uuid or "", home)
-        finally:
-            self._fleet.reservations.add(server)
-            self._fleet.spec_of[server.uuid or ""] = spec
-        return None if why is None or any(name in why for name in _NOT_RULES) else why
+    def _suspects(self) -> list[Reservation]:
+        """The servers that a rule may be against; those of one request are judged at once.
+
+        Members of groups are all among them, as each has other members beside it.
+        """
+        fleet, of_request = self._fleet, dict[int, list[Reservation]]()
+        for each in fleet.reservations:
+            if (spec := fleet.spec_of.get(each.uuid or "")) is not None:
+                of_request.setdefault(id(spec), []).append(each)
+        found: list[Reservation] = []
+        for servers in of_request.values():
+            spec, rows = fleet.spec_of[servers[0].uuid or ""], fleet.table.rows
+            if spec.instance_group is None:
+                homes = np.unique([rows[each.key] for each in servers])
+                good = set(self._mover.rows_by_rules(spec, homes).tolist())
+                servers = [each for each in servers if rows[each.key] not in good]
+            found += servers
+        return sorted(found, key=lambda each: (each.key, each.uuid or ""))
 
     # --- all -----------------------------------------------------------------------------
 

@@ -1,6 +1,5 @@
 """A fleet read from databases once, with the servers on its hosts and what they asked for."""
 
-import functools
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +18,6 @@ from scheduler.db.rows import in_batches, select_in
 from scheduler.db.tables import instance_extra, instances, request_specs
 from scheduler.replay.virtual_fleet import VirtualClock, VirtualFleet
 
-#: Distinct flavors that are kept while servers are read: a cloud has a few hundred.
-_FLAVORS_KEPT: Final = 4096
 _COLUMNS: Final = (
     *(instances.c.uuid, instances.c.host, instances.c.project_id, instances.c.user_id),
     *(instances.c.memory_mb, instances.c.vcpus, instances.c.root_gb, instances.c.ephemeral_gb),
@@ -44,16 +41,16 @@ def read(conf: Any, databases: Databases) -> DatabaseFleet:
     fleet = VirtualFleet(conf, CellsReader(conf, databases), VirtualClock(time.time()))
     found = DatabaseFleet(fleet)
     with databases.api.read() as connection:
-        group_of = {
-            uuid: group for group in groups.list_all(connection) for uuid in group.members or ()
-        }
+        requests = _Requests(
+            {uuid: each for each in groups.list_all(connection) for uuid in each.members or ()}
+        )
     for database in _with_instances(databases):
         with database.read() as connection:
             servers = _servers(connection)
         for some in in_batches(servers):
             texts = _stored(databases.api, [row.uuid for row in some])
             for row in some:
-                _adopt(found, row, _spec(row, texts.get(row.uuid), group_of))
+                _adopt(found, row, requests.of(row, texts.get(row.uuid)))
     return found
 
 
@@ -97,21 +94,38 @@ def _stored(api: Database, uuids: Sequence[str]) -> dict[str, str]:
         return {row.instance_uuid: row.spec for row in found}
 
 
-def _spec(
-    row: Any, text: str | None, group_of: Mapping[str, objects.InstanceGroup]
-) -> objects.RequestSpec | None:
-    """The request of a server from the *text* that was stored, else one made of its row."""
-    flavor = _flavor(row)
-    if flavor is None:
-        return None
-    try:
-        spec = objects.RequestSpec() if text is None else objects.from_primitive(json.loads(text))
-    except (errors.NovaException, ValueError, TypeError):
-        spec = objects.RequestSpec()
-    spec.flavor, spec.num_instances, spec.instance_uuid = flavor, 1, row.uuid
-    spec.project_id, spec.user_id = row.project_id, row.user_id
-    spec.instance_group = group_of.get(row.uuid)
-    return spec
+class _Requests:
+    """The requests of servers; those that differ in nothing but the server are one object."""
+
+    def __init__(self, group_of: Mapping[str, objects.InstanceGroup]) -> None:
+        self._group_of = group_of
+        self._known: dict[Any, objects.RequestSpec | None] = {}
+
+    def of(self, row: Any, text: str | None) -> objects.RequestSpec | None:
+        """The request of a server from the *text* that was stored, else one made of its row."""
+        group = self._group_of.get(row.uuid)
+        text = None if text is None else text.replace(row.uuid, "")
+        sizes = (row.memory_mb, row.vcpus, row.root_gb, row.ephemeral_gb)
+        key = (text, row.flavor or sizes, row.project_id, row.user_id, group and group.uuid)
+        if key not in self._known:
+            self._known[key] = self._made(row, text, group)
+        return self._known[key]
+
+    @staticmethod
+    def _made(
+        row: Any, text: str | None, group: objects.InstanceGroup | None
+    ) -> objects.RequestSpec | None:
+        flavor = _flavor(row)
+        if flavor is None:
+            return None
+        try:
+            found = json.loads(text) if text else None
+            spec = objects.RequestSpec() if found is None else objects.from_primitive(found)
+        except (errors.NovaException, ValueError, TypeError):
+            spec = objects.RequestSpec()
+        spec.flavor, spec.num_instances = flavor, 1
+        spec.project_id, spec.user_id, spec.instance_group = row.project_id, row.user_id, group
+        return spec
 
 
 def _flavor(row: Any) -> objects.Flavor | None:
@@ -123,7 +137,6 @@ def _flavor(row: Any) -> objects.Flavor | None:
     return objects.Flavor(id=0, name="", swap=0, extra_specs={}, **sizes, **disks)
 
 
-@functools.lru_cache(_FLAVORS_KEPT)
 def _parsed_flavor(text: str) -> objects.Flavor | None:
     try:
         flavor = objects.from_primitive(json.loads(text)["cur"])

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from scheduler import errors, objects
+from scheduler.engine.evaluation import FilterChain
 from scheduler.planning.mover import Mover
 from scheduler.planning.moves import Move, Plan, wave_numbers
 from scheduler.planning.plans import Planner
@@ -16,6 +17,7 @@ from tests.builders import a_conf, a_request
 
 GB = 1024
 EXAMPLES = 20 * int(os.environ.get("EXAMPLES_TIMES", "1"))
+ZONES = "AvailabilityZoneFilter"
 STACKING = {"ram_weight_multiplier": -1.0}
 
 
@@ -51,6 +53,10 @@ class World:
 
     def planner(self, seconds: float = 60) -> Planner:
         return Planner(Mover(self.fleet, seconds), {})
+
+    def fill(self, host: str, gigabytes: int) -> None:
+        """Take so much more of *host* than it has."""
+        self.fleet.table.add(self.fleet.table.row_numbers([host]), {"free_ram_mb": -gigabytes * GB})
 
     def loads(self) -> list[int]:
         table = self.fleet.table
@@ -201,6 +207,23 @@ def test_broken_rules_of_groups_are_found_and_mended(policy: str) -> None:
     assert len(homes) == (2 if policy == "anti-affinity" else 1)
     assert all(policy.partition("-")[0] in move.reason.lower() for move in plan.moves)
     assert world.planner().rules().moves == []
+
+
+def test_only_rules_are_broken_and_those_of_one_request_are_judged_at_once(monkeypatch) -> None:
+    world = World(*[[1, 1]] * 6, [8], enabled_filters=["RamFilter", "ComputeFilter", ZONES])
+    fleet, alike = world.fleet, world.a_spec(1)
+    fleet.spec_of.update(dict.fromkeys(map(a_uuid, range(1, 13)), alike))
+    world.fill("host-7", 1)  # over its memory: a load, and no rule
+    fleet.set_disabled("host-6")
+    judged = []
+    runs = FilterChain.run
+    monkeypatch.setattr(FilterChain, "run", lambda *a, **k: judged.append(1) or runs(*a, **k))
+    assert world.planner().rules().wanted == 0
+    assert len(judged) == 2
+    alike.availability_zone = "elsewhere"
+    plan = world.planner().rules()
+    assert (plan.wanted, len(plan.stuck)) == (12, 12)
+    assert all(ZONES in each.reason for each in plan.stuck)
 
 
 def test_moves_wait_for_those_that_make_their_room() -> None:
