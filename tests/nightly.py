@@ -46,7 +46,7 @@ SAMPLES: Final = {
     "properties": (
         *("tests/unit/filters/test_contract.py", "tests/unit/weights/test_contract.py"),
         *("tests/unit/conductor_stub/compute/test_lives.py",),
-        *("tests/unit/conductor_stub/test_outcomes.py",),
+        *("tests/unit/conductor_stub/test_outcomes.py", "tests/unit/planning/test_plans.py"),
     ),
 }
 MANY: Final = {
