@@ -55,6 +55,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "plan rules": "scheduler.cli.plan:Rules",
     "recording show": "scheduler.cli.recording:show",
     "recording check": "scheduler.cli.recording:Check",
+    "recording merge": "scheduler.cli.recording:merge",
+    "recording anonymize": "scheduler.cli.recording:anonymize",
     "shadow report": "scheduler.cli.shadow:Report",
 }
 
@@ -74,7 +76,7 @@ GROUPS = {
     "state": "see what the running schedulers know, and let them read it anew",
     "shadow": "compare a scheduler that runs beside another one with it",
     "explain": "why a server went where it went, or nowhere",
-    "recording": "look at recorded decisions, and decide them again",
+    "recording": "look at recorded decisions, decide them again, merge their files",
     "replay": "decide a workload anew on a fleet in memory, and report",
     "evaluate": "decide recorded cases again, and compare",
     "install-files": "copy units and what else the service needs to their places on this host",

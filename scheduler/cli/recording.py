@@ -1,20 +1,25 @@
-"""``recording``: files of recorded decisions, looked at and decided again."""
+"""``recording``: files of recorded decisions, looked at, decided again, merged, without names."""
 
 import dataclasses
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from scheduler import exit_codes
+from scheduler import errors, exit_codes
 from scheduler.cli import command
 from scheduler.cli.command import action, argument
+from scheduler.recording import merging
+from scheduler.recording.arrivals import is_recording
 from scheduler.recording.faithful import Faithful
-from scheduler.recording.segments import Segment
+from scheduler.recording.segments import SUFFIX, Line, Segment, save
 
 _FILES = (
     argument("files", metavar="FILE", nargs="+", type=Path, help="segments of a recording"),
     argument("--lenient", action="store_true", help="take what can be read of truncated files"),
+)
+_OUTPUT: Final = argument(
+    *("-o", "--output"), metavar="FILE", type=Path, required=True, help=f"new file, *{SUFFIX}"
 )
 
 
@@ -43,6 +48,43 @@ def show(_command: Any, args: Any) -> list[Sequence[Any]]:
 def _time(seconds: float) -> str:
     when = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
     return when.isoformat(timespec="seconds")
+
+
+def _saved(path: Path, lines: Iterable[Line]) -> dict[str, Any]:
+    if not is_recording(path):
+        raise errors.InvalidRequest(field="--output", reason=f"the name ends in {SUFFIX}")
+    try:
+        return {"decisions": save(path, lines), "file": str(path)}
+    except OSError as error:
+        raise errors.InvalidRequest(field="--output", reason=str(error)) from error
+
+
+@action(
+    command.Told,
+    *_FILES,
+    _OUTPUT,
+    needs_tables=False,
+    words="{decisions} decisions are in {file}.",
+)
+def merge(_command: Any, args: Any) -> dict[str, Any]:
+    """Merge files of several workers into one history: claims before what depends on them."""
+    return _saved(args.output, merging.merged(args.files, lenient=args.lenient))
+
+
+@action(
+    command.Told,
+    *_FILES,
+    _OUTPUT,
+    needs_tables=False,
+    words="{decisions} decisions are in {file}, without names.",
+)
+def anonymize(_command: Any, args: Any) -> dict[str, Any]:
+    """Replace names of hosts, projects, users, servers and groups; several files are merged."""
+    names = merging.Anonymous()
+    for line in merging.merged(args.files, lenient=args.lenient):
+        names.learn(line)
+    lines = map(names.line, merging.merged(args.files, lenient=args.lenient))
+    return _saved(args.output, lines)
 
 
 class Check(command.Told):

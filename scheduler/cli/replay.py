@@ -136,6 +136,7 @@ class Replay(command.Told):
                 seed=parsed_args.seed,
                 sample_seconds=HOUR,
                 warm_up_seconds=parsed_args.warm_up * HOUR,
+                events=workload.events,
             )
             for name, fleet in fleets.items()
         }

@@ -1,18 +1,19 @@
-"""The workload of a recording: requests, lifetimes of their servers, and the hosts at its begin."""
+"""The workload of a recording: requests, lifetimes of servers, hosts and what becomes of them."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from scheduler import errors, objects
 from scheduler.recording.faithful import RecordedTable
-from scheduler.recording.segments import SUFFIX, Line, Segment
+from scheduler.recording.segments import SUFFIX, Line, Segment, names_of
 from scheduler.replay.row_fleet import RowFleet
 from scheduler.replay.virtual_fleet import VirtualClock, VirtualFleet
-from scheduler.replay.workload import Arrival, Faults, Workload
+from scheduler.replay.workload import Arrival, Faults, HostEvent, Workload
 
 
 def is_recording(path: Path) -> bool:
@@ -26,41 +27,67 @@ def read_arrivals(paths: Sequence[Path], faults: Faults) -> Workload:
     A server lives until it is on no host any more; those that are there at the end stay.
     """
     asked: dict[Any, Line] = {}
+    workers: dict[str, _Worker] = defaultdict(_Worker)
     ended: dict[str, float] = {}
     for path in paths:
-        segment, state, placed = Segment(path, lenient=faults.lenient), RecordedTable(), set[str]()
-        latest: list[str] = []
+        segment = Segment(path, lenient=faults.lenient)
         for _number, line in segment:
-            state.apply(line)
-            homes = state.table.host_of_instance
-            gone = {uuid for _host, _new, uuids in line["instances"] for uuid in uuids}
-            gone.update(latest)  # they may have gone before any line had them
-            for uuid in (gone & placed) - homes.keys():
-                ended[uuid] = line["now"]
-            latest = _names(line) if line["answer"] else []
-            placed.update(latest)
-            for uuid in _names(line):
+            uuids = names_of(line)
+            gone = workers[line["worker"]].take(line, uuids)
+            ended.update((uuid, line["now"]) for uuid in gone)
+            for uuid in uuids:
                 ended.pop(uuid, None)
-            asked[line["seed"], tuple(_names(line))] = line
+            asked[line["seed"], tuple(uuids)] = line
         faults.notes += segment.notes
     lines = sorted(asked.values(), key=lambda each: each["now"])
     arrivals = [_arrival(line, ended) for line in lines if line["answer"] is not None]
     if not arrivals:
         raise errors.InvalidRequest(field=str(paths[0]), reason="it has no decisions")
-    return Workload(f"{len(paths)} recorded files", arrivals, faults.notes)
+    events = sorted(event for each in workers.values() for event in each.events)
+    return Workload(f"{len(paths)} recorded files", arrivals, faults.notes, events)
 
 
-def _names(line: Line) -> list[str]:
-    """The uuids of the servers, if the request names all of them."""
-    if line["uuids"]:
-        return list(line["uuids"])
-    data = line["spec"]["nova_object.data"]
-    own = data.get("instance_uuid")
-    return [own] if own and data.get("num_instances", 1) == 1 else []
+class _Worker:
+    """The hosts and servers as the lines of one worker show them."""
+
+    def __init__(self) -> None:
+        self.events: list[HostEvent] = []
+        self._state = RecordedTable()
+        self._placed, self._latest = set[str](), list[str]()
+        self._hosts, self._gone, self._off = set[str](), set[str](), set[str]()
+        self._down_seconds = math.inf
+
+    def take(self, line: Line, uuids: list[str]) -> set[str]:
+        """Take note of *line*, which places *uuids*; the servers that are on no host any more."""
+        self._state.apply(line)
+        table = self._state.table
+        gone = {uuid for _host, _new, several in line["instances"] for uuid in several}
+        gone.update(self._latest)  # they may have gone before any line had them
+        self._latest = uuids if line["answer"] else []
+        ended = (gone & self._placed) - table.host_of_instance.keys()
+        self._placed.update(self._latest)
+        for _group, name, value in line.get("options", ()):
+            if name == "service_down_time":
+                self._down_seconds = value
+        if line["full"] or line["gone"]:
+            self._hosts |= table.rows_of_host.keys()
+            self._gone = self._hosts - table.rows_of_host.keys()
+        self._note_hosts(line["now"])
+        return ended
+
+    def _note_hosts(self, now: float) -> None:
+        table = self._state.table
+        off = table.column("service_disabled") | table.column("service_forced_down")
+        off |= now - table.column("service_last_seen") > self._down_seconds
+        rows = table.order[off[table.order]].tolist()
+        off_now = self._gone | {table.keys[row][0] for row in rows}
+        changed = sorted(off_now ^ self._off)
+        self.events += [HostEvent(now, host, host in off_now) for host in changed]
+        self._off = off_now
 
 
 def _arrival(line: Line, ended: dict[str, float]) -> Arrival:
-    spec, names = objects.from_primitive(line["spec"]), _names(line)
+    spec, names = objects.from_primitive(line["spec"]), names_of(line)
     lifetimes = [ended.get(uuid, math.inf) - line["now"] for uuid in names]
     return Arrival(
         line["request_id"] or ", ".join(names[:1]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -100,8 +101,9 @@ class Faithful:
 
     def __init__(self) -> None:
         self.tally = Tally()
-        self._state = RecordedTable()
-        self._settings: Settings | None = None
+        #: By worker.
+        self._states: dict[str, RecordedTable] = defaultdict(RecordedTable)
+        self._settings: dict[str, Settings] = {}
 
     def play(self, segment: Segment) -> Iterator[Line]:
         """Decide each line of *segment*, and yield it when that is done."""
@@ -113,7 +115,7 @@ class Faithful:
                     f"{_time(line)}"
                 )
             try:
-                self._state.apply(line)
+                self._states[line["worker"]].apply(line)
                 self._decide(line, f"{segment.path}, line {number}")
             except (KeyError, ValueError, TypeError, IndexError) as error:
                 reason = f"not a line of a recording: {error!r}"
@@ -122,9 +124,10 @@ class Faithful:
 
     def _decide(self, line: Line, place: str) -> None:
         self.tally.decisions += 1
-        if "options" in line or self._settings is None:
-            self._settings = _settings(line["options"])
-        settings, table = self._settings, self._state.table
+        worker = line["worker"]
+        if "options" in line or worker not in self._settings:
+            self._settings[worker] = _settings(line["options"])
+        settings, table = self._settings[worker], self._states[worker].table
         if "bounds" in line:
             restore_bounds(settings.policy.weighers, [(low, high) for low, high in line["bounds"]])
         if line["answer"] is None:

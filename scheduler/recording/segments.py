@@ -6,9 +6,10 @@ answer.  The first line of a segment, and the first after a gap, have all hosts.
 
 import gzip
 import json
+import math
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,10 +63,7 @@ class Writer:
         self._number += 1
         began = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         self._path = self._folder / f"{self._worker}-{began}-{self._number:04}{SUFFIX}"
-        file = gzip.GzipFile(self._path, "xb", compresslevel=1)
-        self._path.chmod(0o600)
-        file.write(_text({"format": FORMAT, "version": VERSION, "worker": self._worker}))
-        return file
+        return _begun(self._path, self._worker)
 
     def _purge(self) -> None:
         now, left = time.time(), self._most_bytes
@@ -74,6 +72,32 @@ class Writer:
             left -= stat.st_size
             if left < 0 or now - stat.st_mtime > self._keep_seconds:
                 path.unlink(missing_ok=True)
+
+
+def _begun(path: Path, worker: str) -> gzip.GzipFile:
+    """A new file at *path* with its header; raises OSError."""
+    file = gzip.GzipFile(path, "xb", compresslevel=1)
+    path.chmod(0o600)
+    file.write(_text({"format": FORMAT, "version": VERSION, "worker": worker}))
+    return file
+
+
+def save(path: Path, lines: Iterable[Line]) -> int:
+    """Write a segment of *lines*, each of which names its worker; how many.  Raises OSError."""
+    number = 0
+    with _begun(path, "several") as file:
+        for number, line in enumerate(lines, 1):  # noqa: B007
+            file.write(_text(line))
+    return number
+
+
+def names_of(line: Line) -> list[str]:
+    """The uuids of the servers, if the request names all of them."""
+    if line["uuids"]:
+        return list(line["uuids"])
+    data = line["spec"]["nova_object.data"]
+    own = data.get("instance_uuid")
+    return [own] if own and data.get("num_instances", 1) == 1 else []
 
 
 def _text(line: Mapping[str, Any]) -> bytes:
@@ -98,16 +122,20 @@ class Segment:
         self._lenient = lenient
 
     def __iter__(self) -> Iterator[tuple[int, Line]]:
-        """Number and content of each line after the header; UnusableInput names what is wrong."""
-        number, last = 1, float("-inf")
+        """Number and content of each line after the header; UnusableInput names what is wrong.
+
+        Each line names its ``worker``.
+        """
+        number, last = 1, dict[str, float]()
         try:
             with gzip.open(self.path, "rt", encoding="utf-8", errors="surrogatepass") as file:
-                self._check(json.loads(file.readline() or "null"))
+                header = self._checked(json.loads(file.readline() or "null"))
                 for number, text in enumerate(file, 2):
-                    line = json.loads(text)
-                    if line["now"] < last and not line["full"]:
-                        raise ValueError(f"the clock went back by {last - line['now']:g} s")
-                    last = line["now"]
+                    line = {"worker": header["worker"], **json.loads(text)}
+                    back = last.get(line["worker"], -math.inf) - line["now"]
+                    if back > 0 and not line["full"]:
+                        raise ValueError(f"the clock went back by {back:g} s")
+                    last[line["worker"]] = line["now"]
                     yield number, line
         except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
             fault = errors.UnusableInput(path=self.path, line=number, reason=str(error))
@@ -115,10 +143,11 @@ class Segment:
                 raise fault from error
             self.notes.append(str(fault))
 
-    def _check(self, header: Any) -> None:
+    def _checked(self, header: Any) -> Line:
         if not isinstance(header, dict) or header.get("format") != FORMAT:
             raise ValueError("not a recording")
         if not isinstance(header["version"], int) or header["version"] > VERSION:
             raise ValueError(
                 f"version {header['version']} is newer than {VERSION}, the latest known"
             )
+        return header

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,7 +15,7 @@ from scheduler.hosts.reservations import Reservation
 from scheduler.replay import measures
 from scheduler.replay.measures import Room, Size
 from scheduler.replay.virtual_fleet import Outcome, VirtualFleet
-from scheduler.replay.workload import Arrival
+from scheduler.replay.workload import Arrival, HostEvent
 
 HOUR: Final = 3600.0
 DAY: Final = 24 * HOUR
@@ -80,8 +80,10 @@ class Run:
         seed: int = 0,
         sample_seconds: float = HOUR,
         warm_up_seconds: float = 0.0,
+        events: Iterable[HostEvent] = (),
     ) -> None:
         self.fleet = fleet
+        self._events = deque(events)
         self.series: list[dict[str, Any]] = []
         self.counts = Counts()
         self.worst: list[dict[str, Any]] = []
@@ -114,6 +116,10 @@ class Run:
 
     def _pass(self, now: float) -> None:
         self.fleet.clock.advance(self._begin + now)
+        while self._events and self._events[0].at - (self._first or 0.0) <= now:
+            event = self._events.popleft()
+            if event.host in self.fleet.table.services:
+                self.fleet.set_disabled(event.host, disabled=event.is_off)
         while self._builds and self._builds[0][0] <= now:
             self.fleet.settle(self._builds.pop(0)[1])
         while self._ends and self._ends[0][0] <= now:

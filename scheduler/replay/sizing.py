@@ -40,7 +40,7 @@ class Subject:
         fleet = self.fleet.copy()
         for host in without:
             fleet.take_out(host)
-        run = Run(fleet, seed=self.seed, sample_seconds=math.inf)
+        run = Run(fleet, seed=self.seed, sample_seconds=math.inf, events=workload.events)
         return play(run, workload.arrivals, self.refused)
 
 

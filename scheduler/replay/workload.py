@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from scheduler import errors, objects
 
@@ -53,13 +53,22 @@ class Arrival:
         return spec
 
 
+class HostEvent(NamedTuple):
+    """A host that takes new servers no more (``is_off``), or takes them again."""
+
+    at: float
+    host: str
+    is_off: bool
+
+
 @dataclass(slots=True)
 class Workload:
-    """*arrivals* in order of time, where they come from, and what could not be used."""
+    """*arrivals* and *events* in order of time, their source, and what could not be used."""
 
     source: str
     arrivals: Sequence[Arrival]
     notes: list[str] = field(default_factory=list)
+    events: Sequence[HostEvent] = ()
 
     @property
     def begin(self) -> float:
@@ -70,7 +79,7 @@ class Workload:
         """The arrivals from *begin* on and before *end*, seconds after the first one."""
         first = self.begin
         some = [each for each in self.arrivals if begin <= each.at - first < end]
-        return Workload(self.source, _required(some, self.source), self.notes)
+        return Workload(self.source, _required(some, self.source), self.notes, self.events)
 
     def inflated(self, factor: float, phase: float) -> Workload:
         """The same with *factor* times the requests, spread evenly; they come at the same times.
@@ -82,7 +91,7 @@ class Workload:
             times = math.floor((number + 1) * factor + phase)
             times -= math.floor(number * factor + phase)
             found += itertools.repeat(each, times)
-        return Workload(self.source, found, self.notes)
+        return Workload(self.source, found, self.notes, self.events)
 
 
 class Faults:

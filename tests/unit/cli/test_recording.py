@@ -36,6 +36,20 @@ def test_files_are_listed_and_decided_again(run, segment):
     assert json.loads(out)["configurations"]["configured"]["requests"] == 22
 
 
+@pytest.mark.parametrize("verb", ["merge", "anonymize"])
+def test_files_are_written_anew(run, segment, tmp_path, verb):
+    target = tmp_path / "new.jsonl.gz"
+    status, out, _err = run("recording", verb, str(segment), "-o", str(target))
+    assert (status, f"22 decisions are in {target}" in out) == (exit_codes.OK, True)
+    status, out, _err = run("recording", "check", str(target))
+    assert "22 of 22 decisions got their recorded answer, 0 another one" in out
+    for name, complaint in (("new.jsonl.gz", "File exists"), ("new.txt", "ends in .jsonl.gz")):
+        status, _out, err = run("recording", verb, str(segment), "-o", str(tmp_path / name))
+        assert status == exit_codes.FAILURE
+        assert "--output: " in err
+        assert complaint in " ".join(err.split())
+
+
 def test_another_answer_and_a_truncated_file(run, segment):
     other = changed(segment, 1, lambda line: line.update(answer=[]))
     status, out, _err = run("recording", "check", str(other))

@@ -1,5 +1,6 @@
 """Recorded decisions: all are answered again as recorded, and what cannot be read is named."""
 
+import dataclasses
 import gzip
 import json
 import math
@@ -11,7 +12,8 @@ from scheduler import errors
 from scheduler.recording.arrivals import read_arrivals, recorded_fleet
 from scheduler.recording.faithful import Faithful
 from scheduler.recording.journal import Journal
-from scheduler.recording.segments import Segment, Writer
+from scheduler.recording.merging import Anonymous, merged
+from scheduler.recording.segments import Segment, Writer, save
 from scheduler.replay.run import Run
 from scheduler.replay.run import play as play_all
 from scheduler.replay.virtual_fleet import VirtualFleet
@@ -142,6 +144,54 @@ def test_a_truncated_segment_is_named_or_used_as_far_as_it_goes(recorded) -> Non
     assert tally.same == tally.decisions > 10
 
 
+def two_workers(tmp_path: Path, *, sees: bool = True) -> list[Path]:
+    """A day of two workers: one places, the other *sees* that, and its clock is behind."""
+    first, second = fleets = [a_fleet(), a_fleet()]
+    writers = [Writer(tmp_path, name, 1, 100) for name in ("a", "b")]
+    journals = [Journal(f.driver, w) for f, w in zip(fleets, writers, strict=True)]
+    first.clock.advance(first.clock() + 500)
+    for number in range(6):
+        spec = a_request(project_id="red", user_id="ann")
+        spec.ignore_hosts = ["host-1"]
+        placed = first.place(spec, UUIDS[number : number + 1])
+        if sees:
+            second.reservations.add(dataclasses.replace(placed.servers[0]))
+        second.place(a_request(project_id="blue"), UUIDS[number + 10 : number + 11])
+    for each in journals:
+        each.close()
+    return sorted(tmp_path.glob("*.gz"))
+
+
+def test_workers_are_merged_by_what_they_have_seen_of_each_other(tmp_path) -> None:
+    lines = list(merged(two_workers(tmp_path)))
+    assert [line["worker"] for line in lines] == ["a", "b"] * 6
+    save(tmp_path / "all.jsonl.gz", lines)
+    tally = judged(tmp_path / "all.jsonl.gz").tally
+    assert (tally.decisions, tally.same, tally.different) == (12, 12, [])
+    assert len(read_arrivals([tmp_path / "all.jsonl.gz"], Faults()).arrivals) == 12
+
+
+def test_workers_that_have_not_seen_each_other_are_merged_by_time(tmp_path) -> None:
+    lines = merged(two_workers(tmp_path, sees=False))
+    assert [line["worker"] for line in lines] == ["b"] * 6 + ["a"] * 6
+
+
+def test_names_are_replaced_and_every_decision_is_the_same(recorded, tmp_path) -> None:
+    folder = tmp_path / "two"
+    folder.mkdir()
+    for paths in (recorded, two_workers(folder)):
+        names, target = Anonymous(), paths[0].with_name("x.jsonl.gz")
+        for line in merged(paths):
+            names.learn(line)
+        count = save(target, map(names.line, merged(paths)))
+        tally = judged(target).tally
+        assert (tally.decisions, tally.same) == (count, count)
+        text = gzip.decompress(target.read_bytes()).decode()
+        for name in ("red", "blue", "ann", 'worker":"worker', UUIDS[0], UUIDS[11]):
+            assert f'"{name}"' not in text
+        assert names.replaced("on host-1, host-2") != "on host-1, host-2"
+
+
 def test_old_segments_make_room(tmp_path) -> None:
     writer = Writer(tmp_path, "worker", 1, 8)
     old = tmp_path / "old-1.jsonl.gz"
@@ -160,12 +210,18 @@ def test_a_recording_is_a_workload(recorded) -> None:
     assert 0 < workload.arrivals[0].lifetimes[0] <= 20
     fleet = recorded_fleet(a_conf(host_subset_size=2), recorded[0])
     assert len(fleet.table) == 6
-    run = Run(fleet)
+    run = Run(fleet, events=workload.events)
     play_all(run, workload.arrivals)
     result = run.result()
-    # Other seeds draw other hosts, and no host is taken out: about as many fit.
+    # Other seeds draw other hosts, and hosts keep their servers: about as many fit.
     assert result["requests"] == 22
     assert 1 <= result["requests_refused"] <= 10
     assert result["end"]["servers"] >= 30
+    # One host was disabled and one went, which is so in a replay, too.
+    assert [(each.host, each.is_off) for each in workload.events] == [
+        ("host-2", True),
+        ("host-3", True),
+    ]
+    assert result["end"]["hosts"] == 4
     twice = read_arrivals([*recorded, *recorded], Faults())
     assert len(twice.arrivals) == 22  # merged: each request once

@@ -1,0 +1,131 @@
+"""Segments of several workers as one history, and names in it replaced."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from scheduler.recording.segments import Line, Segment, names_of
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-?)(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}", re.IGNORECASE)
+_WORD: Final = re.compile(r"[\w.@-]+")
+#: Keys of names in a request, and what they name.
+_NAMED: Final = {"project_id": "project", "owner": "project", "user_id": "user"}
+_GROUP: Final = "InstanceGroup"
+
+
+def merged(paths: Sequence[Path], *, lenient: bool = False) -> Iterator[Line]:
+    """The lines of the segments at *paths* as one history.
+
+    Those of one worker stay in order.  A line that shows a server where another worker has placed
+    it comes after that decision, whatever the clocks say.  Else time decides.
+    """
+    streams: dict[str, list[Segment]] = defaultdict(list)
+    decided: dict[tuple[str, str], tuple[str, int]] = {}
+    count: dict[str, int] = defaultdict(int)
+    for path in sorted(paths, key=lambda each: each.name):
+        stream = None
+        for _number, line in Segment(path, lenient=lenient):
+            stream = stream or line["worker"]
+            for server, (host, _node) in zip(names_of(line), _chosen(line), strict=False):
+                decided.setdefault((server, host), (stream, count[stream]))
+            count[stream] += 1
+        if stream is not None:
+            streams[stream].append(Segment(path, lenient=lenient))
+    lines = {stream: _lines(several) for stream, several in streams.items()}
+    given = dict.fromkeys(streams, 0)
+    heads: dict[str, tuple[Line, list[tuple[str, int]]]] = {}
+
+    def advance(stream: str) -> None:
+        heads.pop(stream, None)
+        if (line := next(lines[stream], None)) is not None:
+            shown = (decided.get(each) for each in _shown(line))
+            heads[stream] = line, [each for each in shown if each and each[0] != stream]
+
+    for stream in streams:
+        advance(stream)
+    while heads:
+        due = [s for s, (_line, after) in heads.items() if all(n < given[o] for o, n in after)]
+        stream = min(due or heads, key=lambda each: (heads[each][0]["now"], each))
+        yield heads[stream][0]
+        given[stream] += 1
+        advance(stream)
+
+
+def _lines(several: Iterable[Segment]) -> Iterator[Line]:
+    return (line for segment in several for _number, line in segment)
+
+
+def _chosen(line: Line) -> Sequence[Sequence[str]]:
+    return line["answer"][0] if line["answer"] else ()
+
+
+def _shown(line: Line) -> Iterator[tuple[str, str]]:
+    """The servers that *line* shows for the first time, each with its host."""
+    return ((values[0], host) for host, new, _gone in line["instances"] for values in new)
+
+
+class Anonymous:
+    """New names for hosts, projects, users, servers and groups; the same name gets the same one."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+        self._uuids: dict[str, str] = {}
+
+    def learn(self, line: Line) -> None:
+        """Take note of the names in *line*."""
+        self._name("worker", line["worker"])
+        for host, node in line["keys"]:
+            self._name("host", host)
+            self._name("node", node)
+        for _host, new, _gone in line["instances"]:
+            for values in new:
+                self._name("project", values[3])
+                self._name("user", values[4])
+        self._learn(line["spec"])
+
+    def _learn(self, value: Any) -> None:
+        for key, each in value.items():
+            if key in _NAMED:
+                self._name(_NAMED[key], each)
+            elif isinstance(each, dict):
+                if each.get("nova_object.name") == _GROUP:
+                    for name in ("uuid", "name"):
+                        self._name("group", each["nova_object.data"].get(name))
+                self._learn(each)
+
+    def _name(self, kind: str, name: Any) -> None:
+        if isinstance(name, str) and name not in self._known and not _UUID.fullmatch(name):
+            self._known[name] = f"{kind}-{len(self._known) + 1}"
+
+    def replaced(self, value: Any) -> Any:
+        """*value* of a line with all its names replaced, keys of mappings apart."""
+        if isinstance(value, dict):
+            return {key: self.replaced(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.replaced(each) for each in value]
+        if not isinstance(value, str):
+            return value
+        return self._known.get(value) or _WORD.sub(self._word, value)
+
+    def line(self, line: Line) -> Line:
+        """*line* without names; of options the values are looked at, of services no reasons."""
+        found = self.replaced({key: each for key, each in line.items() if key != "options"})
+        for _host, service in found["services"]:
+            if service:
+                service["disabled_reason"] = None
+        if "options" in line:
+            found["options"] = [[*names, self.replaced(value)] for *names, value in line["options"]]
+        return found
+
+    def _word(self, found: re.Match[str]) -> str:
+        word = found[0]
+        if word in self._known and not word.isdecimal():
+            return self._known[word]
+        return _UUID.sub(self._uuid, word)
+
+    def _uuid(self, found: re.Match[str]) -> str:
+        plain = found[0].lower().replace("-", "")
+        new = self._uuids.setdefault(plain, f"{len(self._uuids) + 1:032x}")
+        return "-".join((new[:8], new[8:12], new[12:16], new[16:20], new[20:])) if found[1] else new
