@@ -31,7 +31,6 @@ from scheduler.hosts.host_manager import HostManager
 from scheduler.metrics import catalogue, readings
 from scheduler.metrics.counters import Counters
 from scheduler.metrics.samples import Samples, Snapshots, render
-from scheduler.notifications import Outbox
 from scheduler.web import server
 from scheduler.web.server import KnownNames, Request, Response, Routes, Server
 from scheduler.web.workers import Workers
@@ -192,11 +191,10 @@ class Monitoring:
             lambda samples: samples.set(catalogue.BUILD_INFO, 1, *labels),
         ]
 
-    def watch_notifications(self, outbox: Outbox) -> None:
-        """Measure what *outbox* sends."""
-        if not self.is_enabled:
-            return
-        self._readings.append(functools.partial(readings.read_notifications, sending=outbox))
+    def watch(self, read: Callable[[Samples, Any], None], part: Any) -> None:
+        """Measure *part* with *read*, a function of ``readings``."""
+        if self.is_enabled:
+            self._readings.append(lambda samples: read(samples, part))
 
     def reloaded(self, outcome: Outcome) -> None:
         """Count a reload of the configuration."""

@@ -34,6 +34,7 @@ from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.refresh import SteadyClock
 from scheduler.introspection.endpoint import serve_introspection
 from scheduler.manager import SchedulerManager
+from scheduler.metrics import readings
 from scheduler.notifications import Notifications, Notifier
 from scheduler.pci.aliases import parse_aliases
 from scheduler.recording.journal import Journal
@@ -173,7 +174,7 @@ class Service(Worker):
         ending.callback(transport.cleanup)
         notifications = Notifications(transport, SERVICE, BINARY, self._conf.host)
         ending.callback(notifications.close)
-        self._monitoring.watch_notifications(notifications.outbox)
+        self._monitoring.watch(readings.read_notifications, notifications.outbox)
         return notifications
 
     def _store_records(
@@ -185,6 +186,7 @@ class Service(Worker):
             manager.recorder.listeners.append(store.put)
         if (journal := Journal.from_conf(self._conf, manager.driver)) is not None:
             ending.callback(journal.close)
+            self._monitoring.watch(readings.read_journal, journal)
 
     def _health(self) -> WorkerHealth:
         return WorkerHealth(

@@ -173,6 +173,8 @@ NOTIFICATIONS_DROPPED = _counter(
     "notifications_dropped_total", "Notifications that the bus did not take."
 )
 NOTIFICATIONS_WAITING = _sum("notifications_waiting", "Notifications that wait for the bus.")
+RECORDING_GAPS = _counter("recording_gaps_total", "Gaps in the recordings.")
+RECORDING_LEFT_OUT = _counter("recording_left_out_total", "Decisions that these gaps leave out.")
 
 # --- the daemon --------------------------------------------------------------------------
 

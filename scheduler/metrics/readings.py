@@ -87,6 +87,12 @@ def read_notifications(samples: Samples, sending: Outbox) -> None:
     samples.set(catalogue.NOTIFICATIONS_WAITING, sending.waiting)
 
 
+def read_journal(samples: Samples, journal: Any) -> None:
+    """The recording of this worker."""
+    samples.set(catalogue.RECORDING_GAPS, journal.gaps)
+    samples.set(catalogue.RECORDING_LEFT_OUT, journal.left_out)
+
+
 def read_manager(samples: Samples, manager: Any) -> None:
     """All that manager and host manager know; an operator's own host manager may lack any of it."""
     samples.set(catalogue.REPEATED, manager.replies.repeated)

@@ -61,6 +61,7 @@ class Journal:
         self._flushed_at = 0.0
         #: Decisions that were left out, since the start and since the last line.
         self.left_out = self._gap = 0
+        self.gaps = 0
         driver.watch = self.decision
 
     @classmethod
@@ -107,6 +108,7 @@ class Journal:
             self._leave_out("the disk is too slow")
 
     def _leave_out(self, why: str, count: int = 1) -> None:
+        self.gaps += not self._gap
         self.left_out, self._gap = self.left_out + count, self._gap + count
         self._is_full_due = True
         if not self._is_failing:

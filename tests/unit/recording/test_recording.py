@@ -110,9 +110,11 @@ def test_after_a_gap_everything_is_told_anew(tmp_path) -> None:
     fleet = a_fleet()
     journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
     fleet.place(a_request(), UUIDS[:1])
-    journal._leave_out("a test", 3)
+    journal._leave_out("a test", 1)
+    journal._leave_out("a test", 2)
     play(fleet)
     journal.close()
+    assert (journal.gaps, journal.left_out) == (1, 3)
     tally = judged(*tmp_path.glob("*.gz")).tally
     assert (tally.missing, len(tally.gaps), tally.different) == (3, 1, [])
     assert "line 3: 3 decisions are missing before 2026-01-01T00:00:00" in tally.gaps[0]
