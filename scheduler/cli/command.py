@@ -6,6 +6,7 @@ import json
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 import yaml
@@ -39,6 +40,18 @@ def argument(*names: str, group: str = "", is_choice: bool = False, **settings: 
     Those of one *group* are listed together; of a group that *is_choice* one may be given.
     """
     return names, group, is_choice, settings
+
+
+#: Where a command writes its report.
+PAGE = argument("-o", "--output", metavar="REPORT", type=Path, help="write the report as HTML")
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a report; InvalidRequest says why it cannot be written."""
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise errors.InvalidRequest(field="--output", reason=str(error)) from error
 
 
 class Base(command.Command):

@@ -6,6 +6,7 @@ from typing import Any
 from scheduler import errors
 from scheduler.cli import bus
 from scheduler.cli.command import Told, argument
+from scheduler.cli.plan import moves_for_room
 from scheduler.db import decisions, migration
 from scheduler.db.database import FAILURES
 from scheduler.explain import rendering
@@ -39,6 +40,8 @@ class Explain(bus.OnWorkers, Told):
                 reason="no running worker remembers a decision on this request or instance, and "
                 "the database has none; give the id of a request or the uuid of a server",
             )
+        if moves := moves_for_room(self.conf, self.databases, found[0]):
+            found[0]["moves_would_make_room"] = moves
         return found
 
     def show(self, found: Any) -> None:
@@ -48,6 +51,14 @@ class Explain(bus.OnWorkers, Told):
             if place:
                 console.rule()
             rendering.show(console, told)
+            if moves := told.get("moves_would_make_room"):
+                few = "1 move" if moves == 1 else f"{moves} moves"
+                console.print(
+                    f"{few} would make room: {self.app.NAME} plan fit --flavor {told['flavor']} "
+                    f"--count {told['num_instances']}",
+                    highlight=False,
+                    soft_wrap=True,
+                )
 
     def _found(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
         """Records that workers remember; else those in the database."""

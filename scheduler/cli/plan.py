@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
+from oslo_log import log as logging
 from rich import box, progress
 from rich.console import Console
 from rich.table import Table
@@ -12,17 +13,27 @@ from scheduler import errors, exit_codes, objects, plugins
 from scheduler.cli import command
 from scheduler.cli.command import argument
 from scheduler.db import flavors
+from scheduler.db.database import FAILURES
+from scheduler.db.databases import Databases
 from scheduler.introspection.what_if import Overlay
+from scheduler.planning import page
 from scheduler.planning.mover import Mover
 from scheduler.planning.moves import Plan
 from scheduler.planning.plans import Planner
 from scheduler.replay import database_fleet
+
+LOG = logging.getLogger(__name__)
 
 #: Weights that fill hosts up, for plans that need hosts or room.
 _STACKING: Final = {
     ("filter_scheduler", name): -1.0 for name in ("ram_weight_multiplier", "cpu_weight_multiplier")
 }
 _MOST_MOVES: Final = 10_000
+#: Most time for finding room after a refusal, and for reading hosts and servers before that.
+SEARCH_SECONDS: Final = 1.0
+READING_SECONDS: Final = 3.0
+#: Filters of a refusal for want of room.
+OF_ROOM: Final = frozenset(("CoreFilter", "DiskFilter", "RamFilter"))
 _COMMON: Final = (
     argument(
         "--seconds",
@@ -30,6 +41,7 @@ _COMMON: Final = (
         metavar="S",
         help="end the search after so long, with what was found by then",
     ),
+    command.PAGE,
     argument(
         "--shell", action="store_true", help="print the client's commands, one wave after another"
     ),
@@ -60,6 +72,8 @@ class _Planning(command.Told):
         if plan.reached < plan.wanted or plan.is_cut_off:
             self.status = exit_codes.FAILURE
         found = plan.to_dict()
+        if args.output is not None:
+            command.write_page(args.output, page.to_html(found))
         return {**found, "shell": list(plan.shell())} if args.shell else found
 
     def plan(self, planner: Planner, args: Any) -> Plan:
@@ -72,39 +86,19 @@ class _Planning(command.Told):
             self.app.stdout.write("".join(f"{line}\n" for line in found["shell"]))
             return
         console = Console(file=self.app.stdout, soft_wrap=True)
-        console.print(_summary(found), highlight=False)
+        console.print(page.summary(found), highlight=False)
         if found["moves"]:
-            console.print(_moves(found["moves"]))
-        for each in found["stuck"]:
-            where = f" on {each['host']}" if each["host"] else ""
-            console.print(f"{each['server']}{where} stays: {each['reason']}", highlight=False)
+            table = Table(box=box.SIMPLE)
+            for name in page.HEADS:
+                table.add_column(name, overflow="fold")
+            for row in page.rows(found):
+                table.add_row(*row)
+            console.print(table)
+        for line in page.stuck_lines(found):
+            console.print(line, highlight=False)
         for name, before in found["before"].items():
             after = found["after"][name]
             console.print(f"{name.replace('_', ' ')}: {before} -> {after}", highlight=False)
-
-
-def _summary(found: Mapping[str, Any]) -> str:
-    moves = found["moves"]
-    waves = max((each["wave"] for each in moves), default=0)
-    hosts = f" ({', '.join(sorted(set(found['hosts'])))})" if found["hosts"] else ""
-    cut = "; the time was over before the search" if found["is_cut_off"] else ""
-    return (
-        f"{found['goal']}: {found['reached']} of {found['wanted']}{hosts}, "
-        f"{len(moves)} moves in {waves} waves{cut}"
-    )
-
-
-def _moves(moves: Any) -> Table:
-    table = Table(box=box.SIMPLE)
-    for name in ("wave", "server", "from", "to", "MB", "vCPUs", "GB", "reason", "alternates"):
-        table.add_column(name, overflow="fold")
-    for each in moves:
-        numbers = (each["memory_mb"], each["vcpus"], each["disk_gb"])
-        names = (each["wave"], each["server"], each["source"], each["target"])
-        table.add_row(
-            *map(str, (*names, *numbers)), each["reason"], ", ".join(each["alternates"]) or "-"
-        )
-    return table
 
 
 class Drain(_Planning):
@@ -135,15 +129,43 @@ class Fit(_Planning):
 
     def plan(self, planner: Planner, args: Any) -> Plan:
         """See the base class; InvalidRequest names a flavor that is not there."""
-        with self.databases.api.read() as connection:
-            try:
-                flavor = flavors.get(connection, "name", args.flavor)
-            except errors.NotFound as error:
-                raise errors.InvalidRequest(field="--flavor", reason=str(error)) from error
-        spec = objects.RequestSpec(
-            flavor=flavor, availability_zone=args.az, project_id=args.project, num_instances=1
-        )
+        try:
+            spec = _request(self.databases, args.flavor, args.az, args.project)
+        except errors.NotFound as error:
+            raise errors.InvalidRequest(field="--flavor", reason=str(error)) from error
         return planner.fit(spec, args.count)
+
+
+def _request(
+    databases: Databases, flavor: str, zone: str | None, project: str | None
+) -> objects.RequestSpec:
+    """A request for one server of the *flavor* of that name; NotFound if there is none."""
+    with databases.api.read() as connection:
+        found = flavors.get(connection, "name", flavor)
+    return objects.RequestSpec(
+        flavor=found, availability_zone=zone, project_id=project, num_instances=1
+    )
+
+
+def moves_for_room(conf: Any, databases: Databases, refused: Mapping[str, Any]) -> int | None:
+    """Number of moves that would make room for what was *refused*, a record of ``explain``.
+
+    None where room is not what it lacks, or none is found in SEARCH_SECONDS.
+    """
+    findings = (refused["refusal"] or {}).get("findings", ())
+    if not any(each["filter"] in OF_ROOM for each in findings) or refused["flavor"] is None:
+        return None
+    try:
+        plugins.prepare(conf)
+        conf = Overlay.from_values(conf, _STACKING)
+        spec = _request(databases, *(refused[name] for name in ("flavor", "zone", "project")))
+        read = database_fleet.read(conf, databases, READING_SECONDS)
+        planner = Planner(Mover(read.fleet, SEARCH_SECONDS), read.left_out)
+        plan = planner.fit(spec, refused["num_instances"])
+    except (errors.NovaException, TimeoutError, *FAILURES):
+        LOG.debug("It is not known what would make room", exc_info=True)
+        return None
+    return len(plan.moves) if plan.reached == plan.wanted else None
 
 
 class FreeHosts(_Planning):

@@ -60,7 +60,7 @@ class Replay(command.Told):
             help="a CSV file (arrival, lifetime, flavor, count, group, zone), the folder of the "
             "packed Azure trace, or files of a recording",
         ),
-        argument("-o", "--output", metavar="REPORT", type=Path, help="write the report as HTML"),
+        command.PAGE,
         _several("--set", "OPTION=VALUE", "another value of an option, in all configurations"),
         _several(
             "--against",
@@ -157,7 +157,7 @@ class Replay(command.Told):
         lasts = workload.arrivals[-1].at - workload.begin
         console.print(_speed(runs.values(), lasts, seconds), highlight=False)
         if parsed_args.output is not None:
-            _write(parsed_args.output, report.to_html(document))
+            command.write_page(parsed_args.output, report.to_html(document))
         return document
 
     def _confs(self, parsed: argparse.Namespace) -> dict[str, Any]:
@@ -208,13 +208,6 @@ class Replay(command.Told):
         for key, title, unit in report.SIZES:
             if (sizes := found.get(key)) is not None:
                 console.print(f"{title}: {sizes['median']:g} {unit}", highlight=False)
-
-
-def _write(path: Path, page: str) -> None:
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise errors.InvalidRequest(field="--output", reason=str(error)) from error
 
 
 def _speed(runs: Collection[Run], lasts: float, seconds: float) -> str:

@@ -79,6 +79,13 @@ class Mover:
             "memory_packing": round(1 - free / total, 4) if total else 0.0,
         }
 
+    def memory(self) -> list[float]:
+        """Share of the memory in use of each host, the fullest first."""
+        table = self.fleet.table
+        total = np.maximum(table.column("total_usable_ram_mb")[table.order], 1)
+        used = 1 - table.column("free_ram_mb")[table.order] / total
+        return [round(each, 3) for each in np.sort(used)[::-1].tolist()]
+
     # --- moves ---------------------------------------------------------------------------
 
     def move(self, server: Reservation, reason: str, rows: np.ndarray) -> Move | None:

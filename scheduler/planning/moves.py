@@ -50,6 +50,8 @@ class Plan:
     hosts: Sequence[str] = ()
     #: True when time or moves ended the search.
     is_cut_off: bool = False
+    #: Share of the memory in use of each host, the fullest first, before and after.
+    memory: dict[str, list[float]] = field(default_factory=dict)
 
     def waves(self) -> list[list[Move]]:
         """The moves in waves: those of one wave can be made at once, wave after wave."""
@@ -71,7 +73,7 @@ class Plan:
             for number, wave in enumerate(self.waves(), 1)
             for each in wave
         ]
-        names = ("goal", "wanted", "reached", "is_cut_off", "before", "after")
+        names = ("goal", "wanted", "reached", "is_cut_off", "before", "after", "memory")
         return {
             **{name: getattr(self, name) for name in names},
             "hosts": list(self.hosts),

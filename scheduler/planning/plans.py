@@ -274,14 +274,15 @@ class Planner:
                 yield Stuck(uuid, host, self._reasons.get(uuid, _UNKNOWN))
 
     def _begin(self, goal: str, wanted: int) -> Plan:
-        return Plan(goal, wanted, before=self._mover.counts())
+        mover = self._mover
+        return Plan(goal, wanted, before=mover.counts(), memory={"before": mover.memory()})
 
     def _end(self, plan: Plan, hosts: Iterable[str], stuck: Iterable[Stuck] = ()) -> Plan:
         plan.hosts, plan.moves = list(hosts), list(self._mover.moves)
         plan.stuck += stuck
         if plan.goal != "rules":
             plan.reached = len(plan.hosts)
-        plan.after = self._mover.counts()
+        plan.after, plan.memory["after"] = self._mover.counts(), self._mover.memory()
         return plan
 
 

@@ -1,6 +1,7 @@
 """A fleet read from databases once, with the servers on its hosts and what they asked for."""
 
 import json
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,8 +37,12 @@ class DatabaseFleet:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-def read(conf: Any, databases: Databases) -> DatabaseFleet:
-    """Read hosts, servers and groups; raises what reading raises where a database is away."""
+def read(conf: Any, databases: Databases, seconds: float = math.inf) -> DatabaseFleet:
+    """Read hosts, servers and groups; raises what reading raises where a database is away.
+
+    TimeoutError if servers are left after *seconds*.
+    """
+    ends_at = time.monotonic() + seconds
     fleet = VirtualFleet(conf, CellsReader(conf, databases), VirtualClock(time.time()))
     found = DatabaseFleet(fleet)
     with databases.api.read() as connection:
@@ -48,6 +53,8 @@ def read(conf: Any, databases: Databases) -> DatabaseFleet:
         with database.read() as connection:
             servers = _servers(connection)
         for some in in_batches(servers):
+            if time.monotonic() > ends_at:
+                raise TimeoutError("there are too many servers")
             texts = _stored(databases.api, [row.uuid for row in some])
             for row in some:
                 _adopt(found, row, requests.of(row, texts.get(row.uuid)))

@@ -53,13 +53,12 @@ def to_html(document: Document) -> str:
     results: Mapping[str, Document] = document["configurations"]
     body = "".join(
         [
-            f"<h1>{escape(document['title'])}</h1>",
             *_about(document),
             "<h2>Measures</h2>",
             _measures(results),
             _MEANING,
             "<h2>Over time</h2><p>",
-            *_legend(results),
+            *legend(results),
             "<span class=dim>x: days</span></p><div class=charts>",
             *charts(results),
             "</div>",
@@ -70,11 +69,16 @@ def to_html(document: Document) -> str:
             *_refusals(results),
         ]
     )
+    return page(document["title"], body)
+
+
+def page(title: str, body: str) -> str:
+    """A page with our style; *body* is HTML."""
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(document['title'])}</title><style>{_STYLE}{_COLOURS}</style></head>"
-        f"<body>{body}</body></html>\n"
+        f"<title>{escape(title)}</title><style>{_STYLE}{_COLOURS}</style></head>"
+        f"<body><h1>{escape(title)}</h1>{body}</body></html>\n"
     )
 
 
@@ -88,7 +92,8 @@ def _about(document: Document) -> Iterator[str]:
         yield f"<p class=dim>{escape(note)}</p>"
 
 
-def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+def table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of texts."""
     lines = ["".join(f"<th>{escape(each)}</th>" for each in heads)]
     lines += ["".join(f"<td>{escape(each)}</td>" for each in row) for row in rows]
     return f"<div class=wide><table><tr>{'</tr><tr>'.join(lines)}</tr></table></div>"
@@ -118,10 +123,11 @@ def percent(value: float) -> str:
 
 def _measures(results: Mapping[str, Document]) -> str:
     heads = ["", *(f"{name}, {when}" for name in results for when in ("mean", "end"))]
-    return _table(heads, measure_rows(results))
+    return table(heads, measure_rows(results))
 
 
-def _legend(results: Mapping[str, Document]) -> Iterator[str]:
+def legend(results: Iterable[str]) -> Iterator[str]:
+    """The names and colours of the lines of charts."""
     for number, name in enumerate(results):
         yield f"<span class=key><i class=b{number % 6}></i>{escape(name)}</span>"
 
@@ -185,7 +191,7 @@ def _failures(results: Mapping[str, Document]) -> str:
         rates = (each["failure_rate_by_flavor"][flavor] for each in results.values())
         row = [f"{each['servers_refused']:,} ({percent(each['failure_rate'])})" for each in rates]
         rows.append([flavor, f"{counts['servers']:,}", *row])
-    return _table(["Flavor", "Servers", *results], rows)
+    return table(["Flavor", "Servers", *results], rows)
 
 
 def _refusals(results: Mapping[str, Document]) -> Iterator[str]:

@@ -1,0 +1,58 @@
+"""A plan as one static page, in the style of a replay's report."""
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any, Final
+
+from scheduler.replay.charts import line_chart
+from scheduler.replay.report import legend, page, table
+
+HEADS: Final = ("wave", "server", "from", "to", "MB", "vCPUs", "GB", "reason", "alternates")
+
+
+def summary(found: Mapping[str, Any]) -> str:
+    """What the plan reaches, in one line."""
+    waves = max((each["wave"] for each in found["moves"]), default=0)
+    hosts = f" ({', '.join(sorted(set(found['hosts'])))})" if found["hosts"] else ""
+    cut = "; the time was over before the search" if found["is_cut_off"] else ""
+    return (
+        f"{found['goal']}: {found['reached']} of {found['wanted']}{hosts}, "
+        f"{len(found['moves'])} moves in {waves} waves{cut}"
+    )
+
+
+def rows(found: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The moves as rows of a table under HEADS."""
+    for each in found["moves"]:
+        numbers = (each["memory_mb"], each["vcpus"], each["disk_gb"])
+        names = (each["wave"], each["server"], each["source"], each["target"])
+        alternates = ", ".join(each["alternates"]) or "-"
+        yield [*map(str, (*names, *numbers)), each["reason"], alternates]
+
+
+def stuck_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each server that stays."""
+    for each in found["stuck"]:
+        where = f" on {each['host']}" if each["host"] else ""
+        yield f"{each['server']}{where} stays: {each['reason']}"
+
+
+def to_html(found: Mapping[str, Any]) -> str:
+    """The page of a plan in the form of ``Plan.to_dict``."""
+    fleets = (found["before"], found["after"])
+    counts = [[name.replace("_", " "), *(str(f[name]) for f in fleets)] for name in fleets[0]]
+    lines = {name: list(enumerate(shares, 1)) for name, shares in found["memory"].items()}
+    stuck = "".join(f"<li>{escape(each)}</li>" for each in stuck_lines(found))
+    body = [
+        f"<p>{escape(summary(found))}</p>",
+        table(("", "before", "after"), counts),
+        "<h2>Memory in use</h2><p>",
+        *legend(lines),
+        "<span class=dim>x: hosts, the fullest first</span></p><div class=charts>",
+        line_chart("Share of the memory of each host", lines),
+        "</div><h2>Moves</h2>",
+        "<p class=dim>Moves of one wave can be made at once, one wave after another.</p>",
+        table(HEADS, rows(found)),
+        f"<h2>What stays</h2><ul>{stuck}</ul>" if stuck else "",
+    ]
+    return page("Plan of moves", "".join(body))

@@ -1,0 +1,121 @@
+"""``plan`` and the end of ``explain``: on our own tables, on Nova's, and without a database."""
+
+import json
+import pathlib
+
+import pytest
+
+from scheduler import exit_codes, objects
+from scheduler.db import instances
+from scheduler.db.database import Database
+from scheduler.engine.record import DecisionRecord
+from scheduler.explain.refusal import Finding, Refusal
+from scheduler.explain.store import Store
+from tests.builders import a_request
+from tests.novas import Nova
+
+pytestmark = pytest.mark.slow
+GB = 1024
+#: Gigabytes of the servers on each host of 8 GB: room for 7 needs one move.
+SERVERS = {"a1": [2], "a2": [2, 3], "a3": [2, 3]}
+
+
+def an_instance(number, host, gigabytes):
+    sizes = {"memory_mb": gigabytes * GB, "vcpus": 1, "root_gb": 1, "ephemeral_gb": 0}
+    made = objects.Instance(
+        uuid=f"00000000-0000-4000-b000-{number:012}", host=host, node=host, **sizes,
+        project_id="p", vm_state="active",
+    )  # fmt: skip
+    made.flavor = a_request(flavor=sizes).flavor
+    return made
+
+
+@pytest.fixture
+def fleet(request, make_url, config_file, run):
+    """The hosts with their servers, in one database or in a cell of Nova's."""
+    nova = Nova(make_url)
+    if getattr(request, "param", "ours") == "ours":
+        nova.urls["a"] = make_url()
+        pathlib.Path(config_file).write_text(f"[database]\nconnection = {nova.urls['a']}\n")
+        assert run("db", "sync")[0] == exit_codes.OK
+    else:
+        nova.add_cell("a", [])
+        named = {"database": nova.urls["cell0"], "api_database": nova.urls["api"]}
+        text = "".join(f"[{group}]\nconnection = {url}\n" for group, url in named.items())
+        pathlib.Path(config_file).write_text(text)
+    number = 0
+    for host, sizes in SERVERS.items():
+        used = {"memory_mb_used": sum(sizes) * GB, "free_ram_mb": (8 - sum(sizes)) * GB}
+        nova.add_hosts("a", [host], ram_allocation_ratio=1.0, **used)
+        for size in sizes:
+            number += 1
+            nova.change("a", instances.create, an_instance(number, host, size))
+    assert run("flavor", "create", "big", "--ram", str(7 * GB), "--disk", "1")[0] == exit_codes.OK
+    return nova
+
+
+@pytest.mark.parametrize("fleet", ["ours", "Nova's"], indirect=True)
+@pytest.mark.parametrize(
+    ("words", "summary", "moves"),
+    [
+        (["drain", "a1"], "drain: 1 of 1 (a1), 1 moves in 1 waves", 1),
+        (["fit", "--flavor", "big"], "fit: 1 of 1 (a1), 1 moves in 1 waves", 1),
+        (["free-hosts", "1"], "free-hosts: 1 of 1 (a1), 1 moves in 1 waves", 1),
+        (["rules"], "rules: 0 of 0, 0 moves in 0 waves", 0),
+    ],
+)
+@pytest.mark.usefixtures("fleet")
+def test_plans_in_words_as_json_and_as_a_page(run, tmp_path, words, summary, moves):
+    page = tmp_path / "plan.html"
+    status, out, _err = run("plan", *words, "-o", str(page))
+    assert (status, out.splitlines()[0]) == (exit_codes.OK, summary)
+    text = page.read_text()
+    assert summary in text
+    assert "http" not in text  # nothing from elsewhere
+    assert text.count("<polyline") == 2  # before and after
+    _status, out, _err = run("plan", *words, "-f", "json")
+    found = json.loads(out)
+    assert [each["source"] for each in found["moves"]] == ["a1"] * moves
+    assert found["memory"]["before"] == [0.625, 0.625, 0.25]
+
+
+@pytest.mark.usefixtures("fleet")
+def test_replay_takes_the_same_fleet(run, tmp_path):
+    day = tmp_path / "day.csv"
+    day.write_text("arrival,lifetime,flavor\n0,,1/7\n5,,1/6\n")
+    status, out, _err = run("replay", str(day), "--fleet-from-database", "-f", "json")
+    assert status == exit_codes.OK
+    found = json.loads(out)["configurations"]["configured"]
+    assert (found["requests_refused"], found["end"]["hosts"], found["end"]["servers"]) == (1, 3, 6)
+
+
+def test_a_database_that_is_away_is_one_line(config_file, run):
+    url = "mysql+pymysql://u:keepquiet@127.0.0.1:1/b"
+    pathlib.Path(config_file).write_text(f"[database]\nconnection = {url}\nmax_retries = 0\n")
+    status, out, err = run("plan", "rules")
+    assert (status, out, err.count("\n")) == (exit_codes.FAILURE, "", 1)
+    assert "127.0.0.1" in err
+    assert "keepquiet" not in err
+
+
+@pytest.mark.parametrize(("flavor", "reason", "ending"), [
+    ("big", "RamFilter", "1 move would make room: nova-scheduler-manage plan fit --flavor big"),
+    ("big", "ComputeFilter", None),
+    ("gone", "RamFilter", None),
+])  # fmt: skip
+def test_an_explanation_ends_with_the_moves_that_make_room(
+    fleet, config_file, run, flavor, reason, ending
+):
+    with pathlib.Path(config_file).open("a") as file:
+        file.write("[DEFAULT]\ntransport_url = fake://\n")
+    told = DecisionRecord("req-1", ("u1",), 1, 7, outcome="no_host_fits", failure="No")
+    told.request = a_request(flavor={"name": flavor})
+    told.refusal = Refusal(0, 3, [Finding(reason, "ram.short", "too little", 3)])
+    database = Database(fleet.urls["a"])
+    store = Store(database, "sched1", 7, 1000)
+    store.put(told)
+    store.close()
+    database.dispose()
+    _status, out, _err = run("explain", "u1")
+    last = out.rstrip().splitlines()[-1]
+    assert last.startswith(ending) if ending else "make room" not in out
