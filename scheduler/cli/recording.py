@@ -21,6 +21,7 @@ _FILES = (
 _OUTPUT: Final = argument(
     *("-o", "--output"), metavar="FILE", type=Path, required=True, help=f"new file, *{SUFFIX}"
 )
+_WRITTEN: Final = "{decisions} decisions are in {file}."
 
 
 @action(
@@ -59,25 +60,13 @@ def _saved(path: Path, lines: Iterable[Line]) -> dict[str, Any]:
         raise errors.InvalidRequest(field="--output", reason=str(error)) from error
 
 
-@action(
-    command.Told,
-    *_FILES,
-    _OUTPUT,
-    needs_tables=False,
-    words="{decisions} decisions are in {file}.",
-)
+@action(command.Told, *_FILES, _OUTPUT, needs_tables=False, words=_WRITTEN)
 def merge(_command: Any, args: Any) -> dict[str, Any]:
     """Merge files of several workers into one history: claims before what depends on them."""
     return _saved(args.output, merging.merged(args.files, lenient=args.lenient))
 
 
-@action(
-    command.Told,
-    *_FILES,
-    _OUTPUT,
-    needs_tables=False,
-    words="{decisions} decisions are in {file}, without names.",
-)
+@action(command.Told, *_FILES, _OUTPUT, needs_tables=False, words=_WRITTEN)
 def anonymize(_command: Any, args: Any) -> dict[str, Any]:
     """Replace names of hosts, projects, users, servers and groups; several files are merged."""
     names = merging.Anonymous()

@@ -1,6 +1,7 @@
 """``replay``: a workload decided anew on a fleet in memory, and a report of that."""
 
 import argparse
+import functools
 import random
 import sys
 import time
@@ -14,11 +15,12 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from scheduler import conf as options
-from scheduler import errors
+from scheduler import errors, objects
 from scheduler.cli import command
 from scheduler.cli.command import argument
 from scheduler.cli.what_if import profiles_of
 from scheduler.conf import check, filter_scheduler
+from scheduler.explain.answer import to_dict
 from scheduler.introspection import hypothetical_hosts
 from scheduler.introspection.what_if import Overlay, values_of
 from scheduler.recording.arrivals import is_recording, read_arrivals, recorded_fleet
@@ -30,6 +32,18 @@ from scheduler.replay.workload import Faults, Workload, flavors_named, read_csv
 
 CONFIGURED: Final = "configured"
 _FLEET, _WORKLOAD, _SIZE = "the fleet", "the workload", "sizes"
+_of_fleet, _of_workload, _of_size = (
+    functools.partial(argument, group=each) for each in (_FLEET, _WORKLOAD, _SIZE)
+)
+_WORKLOADS: Final = (
+    "a CSV file (arrival, lifetime, flavor, count, group, zone), the folder of the packed Azure "
+    "trace, or files of a recording"
+)
+_AGAINST: Final = "another configuration: a file, or OPTION=VALUE, more of them after semicolons"
+_DESCRIBED: Final = "empty hosts, for example '2000 × 64 cores/256 GiB, 3 zones'"
+_REPORTED: Final = "the hosts of the database, with what they report"
+_SCALED: Final = "so many times the hosts; which ones is drawn"
+_WARM_UP: Final = "hours before refusals count, and means begin"
 
 
 def _several(option: str, metavar: str, text: str, group: str = "") -> command.Argument:
@@ -52,75 +66,24 @@ class Replay(command.Told):
 
     needs_tables = False
     arguments = (
-        argument(
-            "workload",
-            metavar="WORKLOAD",
-            type=Path,
-            nargs="+",
-            help="a CSV file (arrival, lifetime, flavor, count, group, zone), the folder of the "
-            "packed Azure trace, or files of a recording",
-        ),
+        argument("workload", metavar="WORKLOAD", type=Path, nargs="+", help=_WORKLOADS),
         command.PAGE,
         _several("--set", "OPTION=VALUE", "another value of an option, in all configurations"),
-        _several(
-            "--against",
-            "OTHER",
-            "another configuration: a file, or OPTION=VALUE with more of them after semicolons",
-        ),
+        _several("--against", "OTHER", _AGAINST),
         argument("--seed", type=int, default=1, metavar="N", help="for what is drawn (default 1)"),
-        argument(
-            "--fleet",
-            metavar="TEXT",
-            help="empty hosts, for example '2000 × 64 cores/256 GiB, 3 zones'",
-            group=_FLEET,
-        ),
-        argument(
-            "--fleet-from-database",
-            action="store_true",
-            help="the hosts of the database, with what they report",
-            group=_FLEET,
-        ),
+        _of_fleet("--fleet", metavar="TEXT", help=_DESCRIBED),
+        _of_fleet("--fleet-from-database", action="store_true", help=_REPORTED),
         _several("--without-host", "HOST", "as if there was no such host", _FLEET),
         _several("--add-hosts", "PROFILE", "more hosts: a YAML file, or like:HOST:COUNT", _FLEET),
-        argument(
-            "--scale-hosts",
-            type=float,
-            default=1.0,
-            metavar="FACTOR",
-            help="so many times the hosts; which ones is drawn",
-            group=_FLEET,
-        ),
+        _of_fleet("--scale-hosts", type=float, default=1.0, metavar="FACTOR", help=_SCALED),
         _several("--flavor", "NAME=VCPUS/GIB[/DISK_GB]", "a flavor of a CSV file", _WORKLOAD),
-        argument(
-            "--from-day", type=float, default=0.0, metavar="DAY", help="begin", group=_WORKLOAD
-        ),
-        argument("--days", type=float, metavar="DAYS", help="so many days", group=_WORKLOAD),
-        argument(
-            "--warm-up",
-            type=float,
-            default=0.0,
-            metavar="HOURS",
-            help="hours before refusals count, and means begin",
-            group=_WORKLOAD,
-        ),
-        argument(
-            "--lenient", action="store_true", help="leave out what cannot be read", group=_WORKLOAD
-        ),
-        argument(
-            "--compact",
-            action="store_true",
-            help="find the smallest fleet that holds the workload",
-            group=_SIZE,
-        ),
-        argument(
-            "--inflate",
-            action="store_true",
-            help="find how many times the workload fits",
-            group=_SIZE,
-        ),
-        argument(
-            "--jobs", type=command.positive, default=1, metavar="N", help="processes", group=_SIZE
-        ),
+        _of_workload("--from-day", type=float, default=0.0, metavar="DAY", help="begin"),
+        _of_workload("--days", type=float, metavar="DAYS", help="so many days"),
+        _of_workload("--warm-up", type=float, default=0.0, metavar="HOURS", help=_WARM_UP),
+        _of_workload("--lenient", action="store_true", help="leave out what cannot be read"),
+        _of_size("--compact", action="store_true", help="find the smallest fleet that holds it"),
+        _of_size("--inflate", action="store_true", help="find how many times the workload fits"),
+        _of_size("--jobs", type=command.positive, default=1, metavar="N", help="processes"),
     )
 
     def act(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
@@ -130,6 +93,8 @@ class Replay(command.Told):
         confs = self._confs(parsed_args)
         fleets = {name: self._fleet(conf, parsed_args) for name, conf in confs.items()}
         whole = next(iter(fleets.values())).copy()
+        if parsed_args.fleet:
+            _require_fits(whole.copy(), workload, lenient=parsed_args.lenient)
         runs = {
             name: Run(
                 fleet,
@@ -150,9 +115,8 @@ class Replay(command.Told):
             "settings": {name: _settings(name, parsed_args) for name in confs},
         }
         document = comparison.document(workload, about)
-        subject = sizing.Subject(
-            whole, workload, next(iter(runs.values())).counts.refused, parsed_args.seed
-        )
+        refused = next(iter(runs.values())).total("requests_refused")
+        subject = sizing.Subject(whole, workload, refused, parsed_args.seed)
         document |= _sizes(subject, parsed_args, console)
         lasts = workload.arrivals[-1].at - workload.begin
         console.print(_speed(runs.values(), lasts, seconds), highlight=False)
@@ -236,6 +200,22 @@ def read(parsed: argparse.Namespace) -> Workload:
         end = float("inf") if parsed.days is None else begin + parsed.days * DAY
         workload = workload.between(begin, end)
     return workload
+
+
+def _require_fits(fleet: VirtualFleet, workload: Workload, *, lenient: bool) -> None:
+    """Raise InvalidRequest for a flavor that no host of the empty *fleet* fits, or note it."""
+    first = {each.flavor.name: each for each in reversed(workload.arrivals)}
+    for name, arrival in sorted(first.items()):
+        spec = objects.RequestSpec(flavor=arrival.flavor, num_instances=1)
+        outcome = fleet.place(spec, wants_detail=True)
+        if not outcome.is_refused:
+            fleet.remove(outcome.servers)
+            continue
+        reason = f"flavor {name}: {to_dict(outcome.record)['cause']}"
+        error = errors.InvalidRequest(field=f"{workload.source}, {arrival.name}", reason=reason)
+        if not lenient:
+            raise error
+        workload.notes.append(str(error))
 
 
 def _read_conf(path: str) -> cfg.ConfigOpts:

@@ -43,6 +43,21 @@ SECTIONS: list[tuple[str | cfg.OptGroup, list[cfg.Opt]]] = [
     (database.GROUP, database.OPTIONS),
     (database.API_GROUP, database.API_OPTIONS),
 ]
+_OF_DEFAULT = (
+    *("service_down_time", "default_availability_zone"),
+    *(f"{i}{each}_allocation_ratio" for i in ("", "initial_") for each in ("cpu", "ram", "disk")),
+)
+_OF_DECISIONS: dict[str, list[cfg.Opt]] = {
+    "filter_scheduler": filter_scheduler.OPTIONS,
+    "metrics": filter_scheduler.METRICS_OPTIONS,
+    "compute": default.COMPUTE_OPTIONS,
+    "scheduler": [each for each in scheduler.OPTIONS if each.name in ("max_attempts", "semantics")],
+    names.DEFAULT: [each for each in default.OPTIONS if each.name in _OF_DEFAULT],
+}
+#: Options that a decision reads: they are recorded, and can be tried with another value.
+DECISION_OPTIONS: dict[names.Name, cfg.Opt] = {
+    (group, each.dest): each for group, several in _OF_DECISIONS.items() for each in several
+}
 
 
 def register_all(conf: cfg.ConfigOpts) -> None:

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors, objects
-from scheduler.conf import default, filter_scheduler, names
-from scheduler.conf import scheduler as scheduler_conf
+from scheduler.conf import DECISION_OPTIONS, names
 from scheduler.conf.names import Name
 from scheduler.drivers.filter_scheduler import FilterScheduler, Settings
 from scheduler.drivers.selections import selections_of
@@ -37,24 +35,6 @@ from scheduler.hosts.table import HostTable, Key
 from scheduler.introspection import hypothetical_hosts
 from scheduler.introspection.host_dump import in_order
 from scheduler.introspection.state import Subject, copied, require_texts
-
-_RATIOS: Final = tuple(
-    f"{initial}{resource}_allocation_ratio"
-    for initial in ("", "initial_")
-    for resource in ("cpu", "ram", "disk")
-)
-_OF_DEFAULT: Final = ("service_down_time", "default_availability_zone", *_RATIOS)
-_OF_GROUPS: Final[Mapping[str, Iterable[cfg.Opt]]] = {
-    "filter_scheduler": filter_scheduler.OPTIONS,
-    "metrics": filter_scheduler.METRICS_OPTIONS,
-    "compute": default.COMPUTE_OPTIONS,
-    "scheduler": [o for o in scheduler_conf.OPTIONS if o.name in ("max_attempts", "semantics")],
-    names.DEFAULT: [o for o in default.OPTIONS if o.name in _OF_DEFAULT],
-}
-#: Options that a decision reads, and that can therefore be tried with another value.
-OPTIONS: Final[Mapping[Name, cfg.Opt]] = {
-    (group, each.dest): each for group, several in _OF_GROUPS.items() for each in several
-}
 
 
 class Overlay:
@@ -89,9 +69,9 @@ def values_of(settings: Sequence[str]) -> dict[Name, Any]:
         if not separator:
             raise errors.InvalidRequest(field=argument, reason="no value: give option=value")
         name = _name_of(spelt.strip(), argument)
-        parse = OPTIONS[name].type
+        parse = DECISION_OPTIONS[name].type
         try:
-            is_list = OPTIONS[name].multi
+            is_list = DECISION_OPTIONS[name].multi
             parts = [parse(part.strip()) for part in (value.split(",") if is_list else [value])]
         except ValueError as error:
             raise errors.InvalidRequest(field=argument, reason=str(error)) from error
@@ -103,7 +83,7 @@ def _name_of(spelt: str, argument: str) -> Name:
     """Group and name of what is spelt so, also as older releases did."""
     group, _dot, name = spelt.rpartition(".")
     spellings: dict[str, set[Name]] = {}
-    for today, option in OPTIONS.items():
+    for today, option in DECISION_OPTIONS.items():
         for _group, spelling in names.spellings(today[0], option):
             spellings.setdefault(spelling, set()).add(today)
     fitting = sorted(each for each in spellings.get(name, ()) if group in ("", each[0]))

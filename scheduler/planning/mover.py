@@ -19,6 +19,7 @@ from scheduler.filters.registry import is_rule
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.reservations import Reservation
 from scheduler.planning.moves import Move
+from scheduler.replay.measures import MEMORY, RESOURCES, Room
 from scheduler.replay.virtual_fleet import VirtualFleet
 
 #: Alternates that are named with a move.
@@ -67,24 +68,22 @@ class Mover:
 
     def counts(self) -> dict[str, Any]:
         """Hosts, those without servers, servers, and how full the others are."""
-        table = self.fleet.table
-        servers = {host: len(table.instances.get(host, ())) for host in table.rows_of_host}
-        full = table.row_numbers(host for host, number in servers.items() if number)
-        total = int(table.column("total_usable_ram_mb")[full].sum())
-        free = int(table.column("free_ram_mb")[full].sum())
+        table, room = self.fleet.table, self._room()
         return {
-            "hosts": len(servers),
-            "empty_hosts": list(servers.values()).count(0),
-            "servers": sum(servers.values()),
-            "memory_packing": round(1 - free / total, 4) if total else 0.0,
+            "hosts": len(table.rows_of_host),
+            "empty_hosts": sum(map(self.is_empty, table.rows_of_host)),
+            "servers": sum(map(len, table.instances.values())),
+            "memory_packing": room.shares(room.capacity - room.free, ~room.is_empty)[MEMORY],
         }
 
     def memory(self) -> list[float]:
         """Share of the memory in use of each host, the fullest first."""
-        table = self.fleet.table
-        total = np.maximum(table.column("total_usable_ram_mb")[table.order], 1)
-        used = 1 - table.column("free_ram_mb")[table.order] / total
+        room, at = self._room(), RESOURCES.index(MEMORY)
+        used = 1 - room.free[at] / np.maximum(room.capacity[at], 1)
         return [round(each, 3) for each in np.sort(used)[::-1].tolist()]
+
+    def _room(self) -> Room:
+        return Room.from_rows(self.fleet.table, self.fleet.table.order)
 
     # --- moves ---------------------------------------------------------------------------
 
@@ -94,10 +93,12 @@ class Mover:
         source, spec = server.key[0], self.fleet.spec_of[server.uuid or ""]
         rows = rows[~np.isin(rows, self.fleet.table.row_numbers((source,)))]
         self.fleet.remove([server])
-        made, others = self._place(server, spec, rows)
+        made, others = self._place(spec, server.uuid or "", rows, alternates=ALTERNATES)
         if made is None:
             self._put_back(server, spec)
             return None
+        self.fleet.spec_of[server.uuid or ""] = spec
+        self.fleet.settle([made])
         group = spec.instance_group.uuid if spec.instance_group is not None else None
         flavor = spec.flavor
         size = (flavor.memory_mb, flavor.vcpus, flavor.root_gb + (flavor.ephemeral_gb or 0))
@@ -134,7 +135,7 @@ class Mover:
         """Place one nameless server of *spec* on the best of *rows*; None if none will do."""
         self._require_time()
         self._made += 1
-        made, _others = self._place(None, spec, rows, uuid=f"server {self._made}")
+        made, _others = self._place(spec, f"server {self._made}", rows)
         return made
 
     def refusal(
@@ -143,7 +144,7 @@ class Mover:
         """Sentence on why none of *rows* will do for *spec*; None if one will.  Nothing changes."""
         self._require_time()
         record = DecisionRecord(None, (uuid,), 1, 0, wants_detail=True)
-        made, _others = self._place(None, spec, rows, record, uuid, policy)
+        made, _others = self._place(spec, uuid, rows, record, policy)
         if made is not None:
             self.fleet.reservations.release(made)
             return None
@@ -175,16 +176,15 @@ class Mover:
 
     def _place(
         self,
-        server: Reservation | None,
         spec: objects.RequestSpec,
+        name: str,
         rows: np.ndarray,
         record: DecisionRecord | None = None,
-        uuid: str = "",
         policy: Policy | None = None,
+        alternates: int = 0,
     ) -> tuple[Reservation | None, tuple[str, ...]]:
-        """The reservation of one server, and the hosts that would do as well."""
+        """The reservation of the server *name*, and the hosts that would do as well."""
         fleet, policy = self.fleet, policy or self._policy
-        name = uuid if server is None else server.uuid or ""
         own = self._own_spec(spec, name)
         notes = DecisionRecord(None, (name,), 1, 0) if record is None else record
 
@@ -197,7 +197,7 @@ class Mover:
                 fleet.reservations,
                 own,
                 (name,),
-                alternates=ALTERNATES if server is not None else 0,
+                alternates=alternates,
                 now=fleet.clock(),
                 record=notes,
                 rows=rows,
@@ -207,9 +207,6 @@ class Mover:
             notes.outcome, notes.failure = errors.code_of(error), str(error)
             return None, ()
         (made,) = placement.reservations
-        if server is not None:
-            fleet.spec_of[server.uuid or ""] = spec
-            fleet.settle([made])
         others = placement.alternates[0] if placement.alternates else []
         return made, tuple(each.host for each in others)
 

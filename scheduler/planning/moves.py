@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 #: Client's command for one live migration.
@@ -64,22 +64,9 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as what JSON can hold; waves are numbered from 1."""
-        moves = [
-            {
-                "wave": number,
-                **{name: getattr(each, name) for name in Move.__slots__},
-                "alternates": list(each.alternates),
-            }
-            for number, wave in enumerate(self.waves(), 1)
-            for each in wave
-        ]
-        names = ("goal", "wanted", "reached", "is_cut_off", "before", "after", "memory")
-        return {
-            **{name: getattr(self, name) for name in names},
-            "hosts": list(self.hosts),
-            "moves": moves,
-            "stuck": [{name: getattr(e, name) for name in Stuck.__slots__} for e in self.stuck],
-        }
+        waves = enumerate(self.waves(), 1)
+        moves = [{"wave": n, **asdict(each)} for n, wave in waves for each in wave]
+        return {**asdict(self), "moves": moves}
 
     def shell(self) -> Iterable[str]:
         """Lines for a shell: the client's command of each move, wave after wave."""

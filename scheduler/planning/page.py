@@ -11,7 +11,7 @@ HEADS: Final = ("wave", "server", "from", "to", "MB", "vCPUs", "GB", "reason", "
 
 
 def summary(found: Mapping[str, Any]) -> str:
-    """What the plan reaches, in one line."""
+    """One line on what the plan reaches."""
     waves = max((each["wave"] for each in found["moves"]), default=0)
     hosts = f" ({', '.join(sorted(set(found['hosts'])))})" if found["hosts"] else ""
     cut = "; the time was over before the search" if found["is_cut_off"] else ""

@@ -15,6 +15,7 @@ from scheduler import objects
 from scheduler.hosts.reservations import Reservation
 from scheduler.planning.mover import Mover, OutOfTime, by_size
 from scheduler.planning.moves import Plan, Stuck
+from scheduler.replay.measures import MEMORY, RESOURCES, Room
 
 #: Hosts on which room is sought for one server, those that lack least first.
 HOSTS_TRIED: Final = 16
@@ -120,40 +121,33 @@ class Planner:
 
     def _nearly_enough(self, spec: objects.RequestSpec, rows: np.ndarray) -> list[int]:
         """The rows that would have the room without their servers, those that lack least first."""
-        lacking = self._lacking(spec, rows)
-        share = np.max([lack / max(need, 1) for need, lack in lacking], axis=0)
+        needs, lacks = self._lacking(spec, rows)
+        share = (lacks / np.maximum(needs, 1)).max(axis=0)
         order = np.argsort(share, kind="stable")
         keys = self._fleet.table.keys
         movable = (int(rows[at]) for at in order if share[at] > 0)
         with_servers = (row for row in movable if self._fleet.reservations.on(keys[row]))
         return list(itertools.islice(with_servers, HOSTS_TRIED))
 
-    def _lacking(self, spec: objects.RequestSpec, rows: np.ndarray) -> list[tuple[int, np.ndarray]]:
-        """Need, and what each of *rows* lacks, of memory, processors and disk."""
-        column = {name: self._fleet.table.column(name)[rows] for name in _COLUMNS}
+    def _lacking(
+        self, spec: objects.RequestSpec, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Need of *spec*, and what each of *rows* lacks, by resource."""
         flavor = spec.flavor
-        ram = column["total_usable_ram_mb"] * column["ram_allocation_ratio"]
-        ram -= column["total_usable_ram_mb"] - column["free_ram_mb"]
-        cpu = column["vcpus_total"] * column["cpu_allocation_ratio"] - column["vcpus_used"]
-        disk = column["total_usable_disk_gb"] * 1024 * column["disk_allocation_ratio"]
-        disk -= column["total_usable_disk_gb"] * 1024 - column["free_disk_mb"]
         disk_mb = (flavor.root_gb + (flavor.ephemeral_gb or 0)) * 1024 + (flavor.swap or 0)
-        needs = ((flavor.memory_mb, ram), (flavor.vcpus, cpu), (disk_mb, disk))
-        return [(need, need - free) for need, free in needs]
+        needs = np.array([[flavor.vcpus], [flavor.memory_mb], [disk_mb]], dtype=np.float64)
+        return needs, needs - Room.from_rows(self._fleet.table, rows).free
 
     def _clear(self, spec: objects.RequestSpec, row: int, rows: np.ndarray, reason: str) -> bool:
         """Move servers off *row* until *spec* would have room there; False if that fails."""
-        others = rows[rows != row]
+        others, own = rows[rows != row], np.array([row])
         on_row = self._fleet.reservations.on(self._fleet.table.keys[row])
         servers = [each for each in on_row if each.uuid in self._fleet.spec_of]
-        while servers:
-            lacks = [float(lack[0]) for _need, lack in self._lacking(spec, np.array([row]))]
-            if max(lacks) <= 0:
-                return True
+        while (lacks := self._lacking(spec, own)[1][:, 0]).max() > 0 and servers:
             server = min(servers, key=lambda each: _waste(each, lacks))
             servers.remove(server)
             self._mover.move(server, reason, others)
-        return max(float(lack[0]) for _need, lack in self._lacking(spec, np.array([row]))) <= 0
+        return bool(lacks.max() <= 0)
 
     # --- hosts to free -------------------------------------------------------------------
 
@@ -197,11 +191,15 @@ class Planner:
 
     def _free_in_order(self, hosts: Sequence[str], wanted: int, most_moves: int) -> list[str]:
         mover, table, freed = self._mover, self._fleet.table, list[str]()
+        late, taking = list[str](), set[str]()
         closed = set(table.row_numbers(filter(mover.is_empty, table.rows_of_host)))
-        for done, host in enumerate(hosts):
+        for done, host in enumerate(itertools.chain(hosts, late)):
             if len(freed) >= wanted:
                 break
-            self._progress(done, len(hosts))
+            if host in taking and done < len(hosts):
+                late.append(host)  # or servers would be moved twice
+                continue
+            self._progress(done, len(hosts) + len(late))
             own = table.row_numbers((host,))
             servers = by_size(self._fleet.servers_on(host))
             rows = mover.rows_but({*closed, *own})
@@ -211,15 +209,14 @@ class Planner:
             if all(mover.move(each, f"free {host}", rows) for each in servers):
                 freed.append(host)
                 closed.update(own)
+                taking.update(move.target for move in mover.moves[begun:])
             else:
                 mover.take_back(begun)
         return freed
 
     def _may_take(self, servers: Sequence[Reservation], rows: np.ndarray) -> bool:
         """True if *rows* together have the memory for *servers*."""
-        table = self._fleet.table
-        total, ratio = table.column("total_usable_ram_mb")[rows], table.column(_COLUMNS[1])[rows]
-        free = total * ratio - (total - table.column("free_ram_mb")[rows])
+        free = Room.from_rows(self._fleet.table, rows).free[RESOURCES.index(MEMORY)]
         needed = sum(each.amount.ram_mb for each in servers)
         return bool(np.maximum(free, 0).sum() >= needed)
 
@@ -286,17 +283,9 @@ class Planner:
         return plan
 
 
-_COLUMNS: Final = (
-    *("total_usable_ram_mb", "ram_allocation_ratio", "free_ram_mb", "vcpus_total"),
-    *("cpu_allocation_ratio", "vcpus_used", "total_usable_disk_gb", "disk_allocation_ratio"),
-    "free_disk_mb",
-)
-
-
-def _waste(server: Reservation, lacks: Sequence[float]) -> tuple[bool, float, str]:
+def _waste(server: Reservation, lacks: np.ndarray) -> tuple[bool, float, str]:
     """Rank of *server* as one to leave: first those that free enough alone, the smallest first."""
     amount: Any = server.amount
-    freed = (amount.ram_mb, amount.vcpus, amount.disk_mb)
-    is_enough = all(each >= lack for each, lack in zip(freed, lacks, strict=True))
+    is_enough = bool((np.array((amount.vcpus, amount.ram_mb, amount.disk_mb)) >= lacks).all())
     size = float(amount.ram_mb)
     return not is_enough, size if is_enough else -size, server.uuid or ""

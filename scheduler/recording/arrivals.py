@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,12 +101,8 @@ def _arrival(line: Line, ended: dict[str, float]) -> Arrival:
 
 def recorded_fleet(conf: Any, path: Path) -> VirtualFleet:
     """The hosts as the first line of the segment at *path* has them; their servers stay."""
-    _number, line = next(_lines(path))
-    fleet = VirtualFleet(conf, RowFleet({}), VirtualClock(line["now"]))
-    RecordedTable(fleet.table).apply(line)
-    return fleet
-
-
-def _lines(path: Path) -> Iterator[tuple[int, Line]]:
-    yield from Segment(path, lenient=True)
+    for _number, line in Segment(path, lenient=True):
+        fleet = VirtualFleet(conf, RowFleet({}), VirtualClock(line["now"]))
+        RecordedTable(fleet.table).apply(line)
+        return fleet
     raise errors.InvalidRequest(field=str(path), reason="it has no decisions")

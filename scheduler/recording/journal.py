@@ -16,9 +16,10 @@ from typing import Any, Final, Self
 import numpy as np
 from oslo_log import log as logging
 
-from scheduler import conf as options
 from scheduler import errors
 from scheduler.claims.backend import Request
+from scheduler.conf import DECISION_OPTIONS
+from scheduler.conf.names import DEFAULT
 from scheduler.drivers.filter_scheduler import FilterScheduler, Settings
 from scheduler.engine.evaluation import bounds_of
 from scheduler.engine.record import DecisionRecord
@@ -37,10 +38,6 @@ FLUSH_SECONDS: Final = 1.0
 _FEW: Final = 8
 NUMBERS: Final = tuple(name for name in COLUMN_TYPES if name != "service_last_seen")
 DOCUMENTS: Final = tuple(POOL_PARSERS)
-#: Options that a decision reads.
-_GROUPS: Final = ("filter_scheduler", "metrics", "compute")
-_OF_SCHEDULER: Final = ("semantics", "max_attempts")
-_OF_DEFAULT: Final = ("service_down_time", "default_availability_zone")
 _SERVICE: Final = ("host", "disabled", "disabled_reason", "forced_down", "version", "report_count")
 Asked = tuple[Request, DecisionRecord, Settings, float, np.ndarray | None, Mapping[int, int]]
 
@@ -141,7 +138,11 @@ class Journal:
         keys, found = self._driver.host_manager.table.keys, dict[str, Any]()
         if settings is not self._settings:
             self._settings = settings
-            found["options"] = _options(self._driver.conf)
+            conf = self._driver.conf
+            found["options"] = [
+                (group, name, getattr(conf if group == DEFAULT else conf[group], name))
+                for group, name in DECISION_OPTIONS
+            ]
         if (bounds := bounds_of(settings.policy.weighers)) != self._bounds:
             found["bounds"] = bounds
         if settings.json_options.known:
@@ -259,22 +260,3 @@ def _numbers(table: HostTable, rows: list[int]) -> list[list[Any]]:
         return [[item(row) for row in rows] for item in items]
     where = np.array(rows, dtype=np.int64)
     return [table.column(name)[where].tolist() for name in NUMBERS]
-
-
-def _options(conf: Any) -> list[tuple[str, str, Any]]:
-    """Group, name and value of each option that a decision reads."""
-    names = {
-        **{group: None for group in _GROUPS},
-        "scheduler": _OF_SCHEDULER,
-        "DEFAULT": _OF_DEFAULT,
-    }
-    found = []
-    for group, several in options.SECTIONS:
-        if (name := str(group)) not in names:
-            continue
-        wanted = names[name]
-        for option in several:
-            if wanted is None or option.dest in wanted:
-                section = conf if name == "DEFAULT" else conf[name]
-                found.append((name, option.dest, getattr(section, option.dest)))
-    return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import numpy as np
@@ -41,7 +41,12 @@ class Room:
         """The hosts that have a service which is neither disabled nor forced down."""
         rows = table.order
         off = table.column("service_disabled")[rows] | table.column("service_forced_down")[rows]
-        rows = rows[~off]
+        room = cls.from_rows(table, rows[~off])
+        return replace(room, free=np.maximum(room.free, 0.0))
+
+    @classmethod
+    def from_rows(cls, table: HostTable, rows: np.ndarray) -> Self:
+        """The hosts of *rows*; below zero is free where more is in use than there is."""
 
         def column(name: str) -> np.ndarray:
             return table.column(name)[rows].astype(np.float64)
@@ -58,8 +63,7 @@ class Room:
         ]
         ratios = [column(f"{name}_allocation_ratio") for name in ("cpu", "ram", "disk")]
         capacity = np.array([has * ratio for has, ratio in zip(physical, ratios, strict=True)])
-        free = np.maximum(capacity - np.array(used), 0.0)
-        return cls(capacity, free, column("num_instances") == 0)
+        return cls(capacity, capacity - np.array(used), column("num_instances") == 0)
 
     def shares(self, amounts: np.ndarray, where: np.ndarray | None = None) -> dict[str, float]:
         """By resource the share that *amounts* are of the capacity, of the hosts *where*."""

@@ -99,17 +99,19 @@ def table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
     return f"<div class=wide><table><tr>{'</tr><tr>'.join(lines)}</tr></table></div>"
 
 
+def _picks(resources: Sequence[str]) -> Iterator[tuple[str, Pick]]:
+    """The measures of *resources*, each with a function that takes it out of a sample."""
+    for title, name in _SHARES:
+        for of in resources:
+            yield f"{title}, {of}", lambda sample, name=name, of=of: sample[name][of]  # type: ignore[misc]
+    yield "Empty hosts", lambda sample: sample["empty_host_share"]
+
+
 def measure_rows(results: Mapping[str, Document]) -> Iterator[list[str]]:
     """The table of measures: per row its name, then mean and end of each configuration."""
     has_disk = any(each["end"]["allocated_share"]["disk"] for each in results.values())
     resources = ("cores", "memory", "disk") if has_disk else ("cores", "memory")
-    picks: list[tuple[str, Pick]] = [
-        (f"{title}, {resource}", lambda s, name=name, of=resource: s[name][of])  # type: ignore[misc]
-        for title, name in _SHARES
-        for resource in resources
-    ]
-    picks.append(("Empty hosts", lambda sample: sample["empty_host_share"]))
-    for title, pick in picks:
+    for title, pick in _picks(resources):
         pairs = [(pick(each["mean"]), pick(each["end"])) for each in results.values()]
         yield [title, *(percent(value) for pair in pairs for value in pair)]
     for title, name in (("Requests", "requests"), ("of these refused", "requests_refused")):
@@ -134,13 +136,7 @@ def legend(results: Iterable[str]) -> Iterator[str]:
 
 def charts(results: Mapping[str, Document]) -> Iterator[str]:
     """The charts of measures over time; x is in days."""
-    picks: list[tuple[str, Pick]] = [
-        (f"{title}, {resource}", lambda s, name=name, of=resource: s[name][of])  # type: ignore[misc]
-        for title, name in _SHARES
-        for resource in ("cores", "memory")
-    ]
-    picks.append(("Empty hosts", lambda sample: sample["empty_host_share"]))
-    for title, pick in picks:
+    for title, pick in _picks(("cores", "memory")):
         yield line_chart(title, _lines(results, pick))
     yield line_chart("Servers", _lines(results, lambda each: each["servers"]), is_share=False)
 
@@ -196,10 +192,10 @@ def _failures(results: Mapping[str, Document]) -> str:
 
 def _refusals(results: Mapping[str, Document]) -> Iterator[str]:
     for name, result in results.items():
-        if result["worst_refusals"]:
-            yield f"<h2>Worst refusals: {escape(name)}</h2><ul>"
-        for each in result["worst_refusals"]:
-            head = f"{each['request']}, day {each['at'] / DAY:.2f}, {each['servers']} servers of "
-            yield f"<li>{escape(head + each['flavor'])}: {escape(each['because'])}</li>"
-        if result["worst_refusals"]:
-            yield "</ul>"
+        items = [
+            f"<li>{escape(each['request'])}, day {each['at'] / DAY:.2f}, {each['servers']} servers "
+            f"of {escape(each['flavor'])}: {escape(each['because'])}</li>"
+            for each in result["worst_refusals"]
+        ]
+        if items:
+            yield f"<h2>Worst refusals: {escape(name)}</h2><ul>{''.join(items)}</ul>"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from scheduler import objects
@@ -37,33 +37,7 @@ class FlavorCount:
     def to_dict(self) -> dict[str, Any]:
         """All of it, with the rate."""
         rate = self.servers_refused / self.servers if self.servers else 0.0
-        return {
-            "requests": self.requests,
-            "servers": self.servers,
-            "requests_refused": self.requests_refused,
-            "servers_refused": self.servers_refused,
-            "failure_rate": round(rate, 6),
-        }
-
-
-@dataclass(slots=True)
-class Counts:
-    """Everything that is counted from the end of the warm-up on."""
-
-    of_flavor: dict[str, FlavorCount] = field(default_factory=dict)
-    refused: int = 0
-    requests: int = 0
-    servers: int = 0
-
-    def add(self, arrival: Arrival, *, is_refused: bool) -> None:
-        """Count one request."""
-        count = self.of_flavor.setdefault(arrival.flavor.name, FlavorCount())
-        count.requests, count.servers = count.requests + 1, count.servers + arrival.count
-        self.requests, self.servers = self.requests + 1, self.servers + arrival.count
-        if is_refused:
-            self.refused += 1
-            count.requests_refused += 1
-            count.servers_refused += arrival.count
+        return {**asdict(self), "failure_rate": round(rate, 6)}
 
 
 class Run:
@@ -85,7 +59,8 @@ class Run:
         self.fleet = fleet
         self._events = deque(events)
         self.series: list[dict[str, Any]] = []
-        self.counts = Counts()
+        #: By flavor, from the end of the warm-up on.
+        self.counts: dict[str, FlavorCount] = defaultdict(FlavorCount)
         self.worst: list[dict[str, Any]] = []
         self.decisions = 0
         self._seed = seed
@@ -139,12 +114,19 @@ class Run:
         now = self._now
         self._mix(now)[_size(arrival)] += arrival.count
         if now >= self._warm_up_seconds:
-            self.counts.add(arrival, is_refused=outcome.is_refused)
+            count = self.counts[arrival.flavor.name]
+            count.requests, count.servers = count.requests + 1, count.servers + arrival.count
             if outcome.is_refused:
+                count.requests_refused += 1
+                count.servers_refused += arrival.count
                 self._note_refusal(arrival, spec, uuids)
         if not outcome.is_refused:
             self._keep(arrival, outcome, now)
         return outcome
+
+    def total(self, name: str) -> int:
+        """The sum over all flavors of what ``FlavorCount`` names so."""
+        return sum(getattr(each, name) for each in self.counts.values())
 
     def _request(self, arrival: Arrival) -> tuple[objects.RequestSpec, Sequence[str]]:
         spec, uuids = arrival.request(), arrival.uuids
@@ -242,13 +224,10 @@ class Run:
         """All measures, over time and at the end."""
         end = self.sample()
         counted = [each for each in self.series if each["at"] >= self._warm_up_seconds] or [end]
-        counts = self.counts
         return {
-            "requests": counts.requests,
-            "servers": counts.servers,
-            "requests_refused": counts.refused,
+            **{name: self.total(name) for name in ("requests", "servers", "requests_refused")},
             "failure_rate_by_flavor": {
-                name: count.to_dict() for name, count in sorted(counts.of_flavor.items())
+                name: count.to_dict() for name, count in sorted(self.counts.items())
             },
             "mean": _mean(counted),
             "end": end,
@@ -286,6 +265,6 @@ def play(run: Run, arrivals: Iterable[Arrival], most_refused: int | None = None)
     for arrival in arrivals:
         run.go_to(arrival.at)
         run.ask(arrival)
-        if most_refused is not None and run.counts.refused > most_refused:
+        if most_refused is not None and run.total("requests_refused") > most_refused:
             return False
     return True

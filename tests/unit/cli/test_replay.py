@@ -66,6 +66,10 @@ def test_other_fleets_and_another_file(replay, tmp_path):
     [
         ([], "describe one, or take it --fleet-from-database"),
         (["--fleet", "many"], "fleet 'many': not of the form"),
+        (
+            ["--fleet", "4 × 64 cores/100 GiB"],
+            "line 5: flavor 64/256: No host fits: RamFilter",
+        ),
         ([*FLEET, "--set", "ram_weight=1"], "--set ram_weight: no decision reads"),
         ([*FLEET, "--against", "x"], "--set x: no value"),
         ([*FLEET, "--without-host", "h"], "--without-host h"),

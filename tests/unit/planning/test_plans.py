@@ -173,6 +173,11 @@ def test_hosts_are_freed_nearly_as_often_as_is_possible() -> None:
     assert freed >= 0.95 * possible
 
 
+def test_no_server_is_moved_twice_for_nothing() -> None:
+    plan = World(*[[2, 2]] * 8, **STACKING).planner().free_hosts(4, 100)
+    assert (plan.reached, len(plan.moves)) == (4, 8)
+
+
 def test_no_more_moves_than_allowed_and_cheap_hosts_first() -> None:
     world = World([1, 1, 1], [2], [3], [1], **STACKING)
     plan = world.planner().free_hosts(3, 2)
