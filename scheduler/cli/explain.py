@@ -52,13 +52,9 @@ class Explain(bus.OnWorkers, Told):
                 console.rule()
             rendering.show(console, told)
             if moves := told.get("moves_would_make_room"):
-                few = "1 move" if moves == 1 else f"{moves} moves"
-                console.print(
-                    f"{few} would make room: {self.app.NAME} plan fit --flavor {told['flavor']} "
-                    f"--count {told['num_instances']}",
-                    highlight=False,
-                    soft_wrap=True,
-                )
+                flavor, count = told["flavor"], told["num_instances"]
+                fit = f"{self.app.NAME} plan fit --flavor {flavor} --count {count}"
+                self.app.stdout.write(f"{moves} move(s) would make room: {fit}\n")
 
     def _found(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
         """Records that workers remember; else those in the database."""

@@ -155,18 +155,14 @@ class Planner:
         """Empty *wanted* hosts more with at most so many moves, the cheapest ones first."""
         mover, plan = self._mover, self._begin("free-hosts", wanted)
         hosts = self._hosts_to_free()
-        best: list[tuple[str, str, int]] = []
-        freed, orders = list[str](), self._orders(hosts, random.Random(seed))
-        try:
-            for order in orders:
-                mover.take_back(0)
-                found = self._free_in_order(order, wanted, most_moves)
-                if (len(found), -len(mover.moves)) > (len(freed), -len(best) if freed else 0):
-                    freed, best = found, mover.script()
-                if len(freed) >= wanted:
-                    break
-        except OutOfTime:
-            plan.is_cut_off = True
+        best, freed = list[tuple[str, str, int]](), list[str]()
+        for order in self._orders(hosts, random.Random(seed)):
+            mover.take_back(0)
+            found = self._free_in_order(order, wanted, most_moves, plan)
+            if (len(found), -len(mover.moves)) > (len(freed), -len(best) if freed else 0):
+                freed, best = found, mover.script()
+            if plan.is_cut_off or len(freed) >= wanted:
+                break
         if mover.script() != best:
             mover.replay(best)
         return self._end(plan, freed)
@@ -189,7 +185,10 @@ class Planner:
             draws.shuffle(hosts)
             yield list(hosts)
 
-    def _free_in_order(self, hosts: Sequence[str], wanted: int, most_moves: int) -> list[str]:
+    def _free_in_order(
+        self, hosts: Sequence[str], wanted: int, most_moves: int, plan: Plan
+    ) -> list[str]:
+        """The hosts that were freed until *wanted* are, or the time of *plan* is over."""
         mover, table, freed = self._mover, self._fleet.table, list[str]()
         late, taking = list[str](), set[str]()
         closed = set(table.row_numbers(filter(mover.is_empty, table.rows_of_host)))
@@ -205,13 +204,19 @@ class Planner:
             rows = mover.rows_but({*closed, *own})
             if len(mover.moves) + len(servers) > most_moves or not self._may_take(servers, rows):
                 continue
-            begun = len(mover.moves)
-            if all(mover.move(each, f"free {host}", rows) for each in servers):
+            begun, is_free = len(mover.moves), False
+            try:
+                is_free = all(mover.move(each, f"free {host}", rows) for each in servers)
+            except OutOfTime:
+                plan.is_cut_off = True
+            if is_free:
                 freed.append(host)
                 closed.update(own)
                 taking.update(move.target for move in mover.moves[begun:])
             else:
                 mover.take_back(begun)
+            if plan.is_cut_off:
+                break
         return freed
 
     def _may_take(self, servers: Sequence[Reservation], rows: np.ndarray) -> bool:

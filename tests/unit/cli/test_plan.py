@@ -99,7 +99,7 @@ def test_a_database_that_is_away_is_one_line(config_file, run):
 
 
 @pytest.mark.parametrize(("flavor", "reason", "ending"), [
-    ("big", "RamFilter", "1 move would make room: nova-scheduler-manage plan fit --flavor big"),
+    ("big", "RamFilter", "1 move(s) would make room: nova-scheduler-manage plan fit --flavor big"),
     ("big", "ComputeFilter", None),
     ("gone", "RamFilter", None),
 ])  # fmt: skip

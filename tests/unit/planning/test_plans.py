@@ -192,6 +192,14 @@ def test_a_search_out_of_time_says_so_and_keeps_what_it_found() -> None:
     assert plan.moves == []
 
 
+def test_hosts_freed_before_the_time_was_over_are_kept() -> None:
+    world = World([1, 1], [1, 1], [1, 1], [1, 1], **STACKING)
+    mover = Mover(world.fleet, 3, itertools.count().__next__)
+    plan = Planner(mover, {}).free_hosts(3, 10)
+    assert plan.is_cut_off
+    assert (plan.reached, len(plan.moves), world.loads().count(0)) == (1, 2, 1)
+
+
 def test_a_search_for_broken_rules_ends_in_time_and_leaves_all_as_it_was() -> None:
     world = World([1, 1], group="anti-affinity")
     before = world.loads()
