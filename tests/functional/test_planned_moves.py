@@ -25,6 +25,42 @@ SETTINGS = {
 }
 
 
+class Movers:
+    """Those who ask the scheduler, for planned moves and for servers of others."""
+
+    def __init__(self, api, fleet):
+        self.api, self.fleet = api, fleet
+        self.stale, self.wrong, self.others = [], [], []
+
+    def ask(self, name, **fields):
+        [[chosen]] = self.api.select_destinations(
+            *(a_context(), a_spec(name, **fields), [name]),
+            return_objects=True,
+            return_alternates=False,
+        )
+        return chosen.service_host
+
+    def ask_for_another(self, name):
+        self.others.append(name)
+        assert self.ask(name) in self.fleet.hosts
+
+    def move(self, each):
+        target = objects.Destination(host=each.target)
+        for _attempt in range(TRIES):
+            try:
+                assert self.ask(each.server, requested_destination=target) == each.target
+            except errors.NoValidHost:
+                on_target = self.fleet.promised_and_present()[each.target]
+                if sum(on_target.values()) + SIZE_MB > self.fleet.ram_mb:
+                    self.stale.append((each.server, on_target.keys() & set(self.others)))
+                    return
+                continue  # a request in flight had the room, and got another host
+            self.fleet.arrive(each.server, each.target)
+            self.fleet.change(each.server, each.source)
+            return
+        self.wrong.append(each)
+
+
 def test_moves_are_refused_only_where_others_were_faster(
     deployment, transport_url, mariadb_url, tmp_path
 ):
@@ -38,42 +74,18 @@ def test_moves_are_refused_only_where_others_were_faster(
     plan = Planner(Mover(read.fleet), read.left_out).free_hosts(HOSTS // 2, 100)
     assert (plan.reached, len(plan.moves)) == (HOSTS // 2, HOSTS)
     deployment(transport_url, mariadb_url, settings=SETTINGS).start_scheduler().wait_ready()
-    stale, wrong, others = [], [], []
     with scheduler_api(tmp_path, transport_url) as api, ThreadPoolExecutor(4) as callers:
-
-        def ask(name, **fields):
-            spec = a_spec(name, **fields)
-            [[chosen]] = api.select_destinations(
-                a_context(), spec, [name], return_objects=True, return_alternates=False
-            )
-            return chosen.service_host
-
-        def move(each):
-            target = objects.Destination(host=each.target)
-            for _attempt in range(TRIES):
-                try:
-                    assert ask(each.server, requested_destination=target) == each.target
-                except errors.NoValidHost:
-                    on_target = fleet.promised_and_present()[each.target]
-                    if sum(on_target.values()) + SIZE_MB > fleet.ram_mb:
-                        stale.append((each.server, on_target.keys() & set(others)))
-                        return
-                    continue  # a request in flight had the room, and got another host
-                fleet.arrive(each.server, each.target)
-                fleet.change(each.server, each.source)
-                return
-            wrong.append(each)
-
-        waves = plan.waves()
+        movers, waves = Movers(api, fleet), plan.waves()
         for wave in waves:
-            asking = [others.append(name := a_name()) or callers.submit(ask, name)
-                      for _number in range(OTHERS // len(waves))]  # fmt: skip
-            for done in [*callers.map(move, wave), *(each.result() for each in asking)]:
-                assert done is None or done in fleet.hosts
+            names = [a_name() for _number in range(OTHERS // len(waves))]
+            asking = [callers.submit(movers.ask_for_another, each) for each in names]
+            asking += [callers.submit(movers.move, each) for each in wave]
+            for each in asking:
+                each.result()
     fleet.check()
-    assert wrong == []
-    assert len(stale) < len(plan.moves)
-    assert all(others for _server, others in stale), "a move was refused though nobody was faster"
+    assert movers.wrong == []
+    assert len(movers.stale) < len(plan.moves)
+    assert all(others for _server, others in movers.stale), "nobody was faster"
     held = itertools.chain.from_iterable(fleet.promised_and_present().values())
-    assert len(set(held)) == HOSTS * PER_HOST + len(others)
+    assert len(set(held)) == HOSTS * PER_HOST + len(movers.others)
     database.dispose()
