@@ -2,14 +2,14 @@
 
 import collections
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from tests.world.results import table
 
 NOVA, OURS = "nova", "ours"
-PASSED, FAILED = "passed", "failed"
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 DECISIONS: Final = "rpc:select_destinations"
 _PREFIX: Final = "nova.tests.functional."
 _LEFT_OUT: Final = "- "
@@ -91,6 +91,10 @@ class Results:
         tests = [name for each in modules for name in self._names(OURS, each)]
         return [each for each in tests if ours.get(each, {}).get("outcome") != PASSED]
 
+    def has_begun(self, mode: str, module: str) -> bool:
+        """True when the names of the tests of *module* are known."""
+        return bool(self._names(mode, module))
+
     def has_ended(self, mode: str, module: str) -> bool:
         """True when every test of *module* has a result."""
         names = self._names(mode, module)
@@ -105,16 +109,20 @@ class Results:
 
         So it is where nobody knows if it passes with Nova's scheduler.
         """
-        has_ended = any(map(read, self._alone(NOVA, test)))
+        has_ended = bool(self._alone(NOVA, test))
         return not has_ended or self.passes_alone(OURS, test) < self.passes_alone(NOVA, test)
 
     def passes_alone(self, mode: str, test: str) -> int:
         """How often *test* passed when it ran alone."""
-        rows = [row for path in self._alone(mode, test) for row in read(path).values()]
-        return sum(row["outcome"] == PASSED for row in rows)
+        return self._alone(mode, test).count(PASSED)
 
-    def _alone(self, mode: str, test: str) -> Iterable[Path]:
-        return (self._of_mode[mode] / "alone").glob(f"{test}.*.jsonl")
+    def is_skipped_alone(self, test: str) -> bool:
+        """True when *test* is skipped with Nova's scheduler."""
+        return set(self._alone(NOVA, test)) == {SKIPPED}
+
+    def _alone(self, mode: str, test: str) -> list[str]:
+        files = (self._of_mode[mode] / "alone").glob(f"{test}.*.jsonl")
+        return [row["outcome"] for path in files for row in read(path).values()]
 
 
 def text(
