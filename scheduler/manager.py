@@ -148,14 +148,8 @@ class SchedulerManager:
             raise
         LOG.debug("Starting to schedule for instances: %s", instance_uuids)
         alternates = bool(return_objects and return_alternates)
-
-        def decide() -> list[Any]:
-            return self._decide(context, spec, instance_uuids, alternates)
-
-        def notify() -> None:
-            self._notify(context, START, spec)
-            self._notify(context, END, spec, instance_uuids)
-
+        decide = functools.partial(self._decide, context, spec, instance_uuids, alternates)
+        notify = functools.partial(self._notify_again, context, spec, instance_uuids)
         key = request_key(context, spec, instance_uuids)
         if key is None:
             chosen = decide()
@@ -202,6 +196,10 @@ class SchedulerManager:
             self._notify(context, START, spec)
         self._notify(context, END, spec, instance_uuids)
         return chosen
+
+    def _notify_again(self, context: Any, spec: Any, uuids: list[str] | None) -> None:
+        self._notify(context, START, spec)
+        self._notify(context, END, spec, uuids)
 
     def _notify(
         self,
