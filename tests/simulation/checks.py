@@ -57,6 +57,10 @@ class Checks:
         if action is None:
             self._kernel.fail("specification", f"no action makes {changes}"[:500])
         self.is_marked |= action == "mark"
+        if action == "claim" and not self.is_marked and self._is_early():
+            self.unseen |= {
+                after.host for table, _id, _b, after in changes if table == "claim_hosts"
+            }
         if not any(table in _WATCHED for table, *_others in changes):
             return
         self.limits()
@@ -71,16 +75,14 @@ class Checks:
 
     def limits(self) -> None:
         """No host is over its limits; and see who could not be given a host just now."""
-        is_early = not self.is_marked and self._kernel.now < self.restored_at + UNSEEN_SECONDS
         for host, several in self._taken().items():
-            if sum(several.values()) <= self._fleet.host_gb or host in self.unseen:
-                continue
-            if is_early:
-                self.unseen.add(host)
-            else:
+            if sum(several.values()) > self._fleet.host_gb and host not in self.unseen:
                 self._kernel.fail("over", f"{host} has {self._fleet.host_gb} GB, gave {several}")
         if self.handled:
             self._see_who_fits()
+
+    def _is_early(self) -> bool:
+        return self._kernel.now < self.restored_at + UNSEEN_SECONDS
 
     def _taken(self) -> dict[str, dict[str, int]]:
         """By host the memory of the instances that are there, or that it is claimed for."""
