@@ -5,8 +5,10 @@ arguments of the RPC library.  Only one that is there is then declared as expect
 it equal, and does nothing, or refuses with the argument that differs.  Nothing is made or changed.
 """
 
+import contextlib
 import enum
 import functools
+import os
 import re
 import ssl
 import time
@@ -30,6 +32,11 @@ DEFAULT: Final = messaging.TransportHost("localhost", 5672, "guest", "guest")
 RABBIT_SCHEMES: Final = ("rabbit", "kombu")
 TLS_VERSIONS: Final = ("TLSv1", "TLSv1_1", "TLSv1_2", "SSLv2", "SSLv3", "SSLv23")
 """Values of ``ssl_version``, in any case, as Python's constants spell them."""
+TLS_FILES: Final = {
+    "ssl_key_file": "keyfile",
+    "ssl_cert_file": "certfile",
+    "ssl_ca_file": "ca_certs",
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,7 @@ def from_conf(conf: cfg.ConfigOpts) -> list[Node]:
         reason = f"{url.transport}:// is no RabbitMQ, which alone can be looked at"
     if reason is not None:
         raise errors.ConfigurationError(option=transport.OPTION, reason=reason)
-    tls = _tls(conf.oslo_messaging_rabbit)
+    found = tls(conf.oslo_messaging_rabbit)
     return [
         Node(
             host=each.hostname or DEFAULT.hostname,
@@ -69,19 +76,27 @@ def from_conf(conf: cfg.ConfigOpts) -> list[Node]:
             user=each.username or "",
             password=each.password or "",
             vhost=url.virtual_host or "/",
-            tls=tls,
+            tls=found,
             login_method=conf.oslo_messaging_rabbit.rabbit_login_method,
         )
         for each in url.hosts or [DEFAULT]
     ]
 
 
-def _tls(options: Any) -> Any:
-    """The arguments of a TLS connection, as the RPC library chooses them; False for none."""
+def tls(options: Any) -> Any:
+    """The arguments of a TLS connection, as the RPC library chooses them; False for none.
+
+    Raises ConfigurationError for a file that cannot be read and a version that is not known.
+    """
     if not options.ssl:
         return False
-    files = (("keyfile", options.ssl_key_file), ("certfile", options.ssl_cert_file))
-    arguments = {name: path for name, path in (*files, ("ca_certs", options.ssl_ca_file)) if path}
+    arguments: dict[str, Any] = {}
+    for name, argument in TLS_FILES.items():
+        path = options[name]
+        if path and not os.access(path, os.R_OK):
+            option = f"[oslo_messaging_rabbit] {name}"
+            raise errors.ConfigurationError(option=option, reason=f"this user cannot read {path}")
+        arguments |= {argument: path} if path else {}
     if options.ssl_version:
         names = [each for each in TLS_VERSIONS if each.lower() == options.ssl_version.lower()]
         version = getattr(ssl, f"PROTOCOL_{names[0]}", None) if names else None
@@ -124,6 +139,8 @@ class Failure(Exception):
 
     def __init__(self, trouble: Trouble, cause: str) -> None:
         self.status, self.state, advice = trouble.value
+        if "certificate has expired" in cause:
+            advice = "renew it, or see whether this machine's clock is right"
         super().__init__(f"{cause.rstrip('.')}: {advice}")
 
 
@@ -191,6 +208,8 @@ DIFFERENT: Final = "different"
 FORBIDDEN: Final = "forbidden"
 UNCONSUMED: Final = "no consumer"
 
+#: Longest wait for the brokers before a look at a queue.
+LOOK_SECONDS: Final = 2
 _DIFFERENCE: Final = re.compile(
     r"inequivalent arg '(?P<name>[^']+)'.*?: received (?P<want>.+?) but current is (?P<is>.+)"
 )
@@ -269,3 +288,12 @@ def look_at(connection: kombu.Connection, wanted: Declared) -> Sight:
     if state == PRESENT and consumers == 0:
         state, detail = UNCONSUMED, "nobody answers; is the service running?"
     return Sight(wanted.kind, wanted.name, state, messages, consumers, detail)
+
+
+def consumers(conf: cfg.ConfigOpts, name: str) -> int:
+    """Number of consumers of a queue; 0 also where there is no queue, or no broker answers."""
+    for found in connect_all(from_conf(conf), LOOK_SECONDS):
+        if not isinstance(found, Failure):
+            with found, contextlib.suppress(amqp.NotFound), found.channel() as channel:
+                return int(channel.queue_declare(name, passive=True).consumer_count)
+    return 0

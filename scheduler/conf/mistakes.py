@@ -3,6 +3,7 @@
 The start of every program, a reload and ``config validate`` say it alike.
 """
 
+import os
 import pathlib
 import re
 from collections.abc import Iterable
@@ -31,6 +32,7 @@ _WORDS: Final = tuple(
         ),
         (r"Failed to open some config files: (\S*)", r"\1: this user may not read it"),
         (r"Failed to parse (\S+): at (\S+:\d+), (.*)", r"\2: \3; correct that line"),
+        (r"(\[[\da-f:]+\]) is not a valid host address", r"\1: leave the brackets out"),
         (r"Error loading logging config (\S+): ", ""),
         (r"""\((\d+), (["'])(.*?)\2\)""", r"\3 (\1)"),
     )
@@ -96,8 +98,12 @@ def bad_switch(printed: str) -> errors.ConfigurationError | None:
 
 def unusable_log(conf: cfg.ConfigOpts, error: Exception) -> errors.ConfigurationError:
     """The error on the option that names a log which cannot be written."""
-    name = "log_file" if conf.log_file else "log_dir"
-    if conf.log_config_append:
-        name = "log_config_append"
+    name, path = "log_file" if conf.log_file else "log_dir", conf.log_config_append
     reason = f"{error}; make it so that this user may write there"
+    if path:
+        name, reason = "log_config_append", f"{path} is no logging file: {error}"
+        if not os.access(path, os.R_OK):
+            is_there = pathlib.Path(path).exists()
+            why = "this user cannot read it" if is_there else "No such file or directory"
+            reason = f"{path}: {why}"
     return errors.ConfigurationError(option=f"[{names.DEFAULT}] {name}", reason=reason)

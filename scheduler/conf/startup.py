@@ -254,6 +254,10 @@ def _read(conf: cfg.ConfigOpts, source: Source, description: str | None = None) 
             default_config_files=source.default_config_files,
             description=description,
         )
+        for folder in map(os.path.expanduser, conf.config_dir):
+            if not os.access(folder, os.R_OK | os.X_OK):  # the library would find no files there
+                reason = "this user may not read it"
+                raise errors.ConfigurationError(option=f"--config-dir {folder}", reason=reason)
         claims.register_login(conf)
         filter_scheduler.set_default_chain(conf)
     except UnicodeDecodeError as error:

@@ -12,7 +12,9 @@ import functools
 import json
 import os
 import pathlib
+import re
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -27,7 +29,7 @@ from scheduler.claims import loading
 from scheduler.conf import check, mistakes, names, startup
 from scheduler.conf.effective import masked
 from scheduler.db import inspection
-from scheduler.db.database import FAILURES
+from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.drivers.loading import driver_class, host_manager_class
 from scheduler.explain import store
@@ -41,6 +43,10 @@ from scheduler.weights.registry import load_weighers
 LOG = logging.getLogger(__name__)
 
 BROKER_SECONDS: Final = 10
+#: Clocks that differ by more cannot be right; it is far below any ``service_down_time``.
+CLOCK_SECONDS: Final = 5
+#: An IPv6 address in a URL, where its last number would be taken for a port.
+_BARE_IPV6: Final = re.compile(r"[@,/][0-9a-fA-F]*:[0-9a-fA-F]*:[0-9a-fA-F:.]*(?=[,/]|$)")
 _NOT_WRITABLE: Final = "is not a directory that this user may write to"
 NOTIFICATION_DRIVERS: Final = "oslo.messaging.notify.drivers"
 
@@ -187,6 +193,18 @@ def _findings(databases: Databases) -> Iterator[Problem]:
             LOG.info("%s", finding.line())
 
 
+def clock(database: Database) -> Iterator[Problem]:
+    """The question whether the clocks of this machine and of the database's server are right."""
+    theirs = database.server_time()
+    ahead = 0.0 if theirs is None else time.time() - theirs
+    if abs(ahead) > CLOCK_SECONDS:
+        reason = (
+            f"this machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} "
+            "the database server's, so services look down to one another; set both by NTP"
+        )
+        yield Problem(Kind.QUESTION, database.option, reason)
+
+
 def _claims(conf: cfg.ConfigOpts, databases: Databases, driver: Any) -> Iterator[Problem]:
     try:
         loading.settle(conf, databases.main, driver)
@@ -199,6 +217,12 @@ def _buses(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     yield from attempt(
         Kind.OPTION, transport.OPTION, lambda: transport.get_transport(conf).cleanup()
     )
+    if "oslo_messaging_rabbit" in conf:
+        tls = functools.partial(message_broker.tls, conf.oslo_messaging_rabbit)
+        yield from attempt(Kind.OPTION, transport.OPTION, tls)
+    if _BARE_IPV6.search(conf.transport_url or ""):
+        reason = "an IPv6 address needs brackets, as in rabbit://user:password@[::1]:5672/"
+        yield Problem(Kind.OPTION, transport.OPTION, reason)
     if conf.oslo_messaging_notifications.transport_url:
         yield from attempt(
             Kind.OPTION,
@@ -239,6 +263,13 @@ def _state_path(conf: cfg.ConfigOpts) -> Iterator[Problem]:
             reason = f"{path}: {there} {_NOT_WRITABLE}, and [database] connection is not set"
             error = errors.ConfigurationError(option="[DEFAULT] state_path", reason=reason)
         yield problem_of(Kind.SURROUNDINGS, error)
+
+
+def _recording(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    folder = conf.recording.directory
+    if conf.recording.enabled and not os.access(folder, os.W_OK | os.X_OK):
+        reason = f"{folder} {_NOT_WRITABLE}; make it, and give it to the service's account"
+        yield Problem(Kind.SURROUNDINGS, "[recording] directory", reason)
 
 
 def _tempdir(conf: cfg.ConfigOpts) -> Iterator[Problem]:
@@ -298,6 +329,7 @@ AT_START: Final[tuple[Check, ...]] = (
     _trying(Kind.OPTION, "[pci] alias", lambda conf: parse_aliases(conf.pci.alias)),
     _tempdir,
     _state_path,
+    _recording,
     _buses,
     _caps,
     _trying(Kind.OPTION, transport.TRACING_OPTION, transport.load_span_exporter),
@@ -377,6 +409,7 @@ def _databases(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     try:
         if not databases.main.is_embedded_default:  # that one is made at the start
             yield from databases_and_claims(conf, databases)
+            yield from clock(databases.main)
     finally:
         databases.dispose()
 

@@ -113,10 +113,9 @@ class ServiceHeartbeat:
         self._topic = topic
         self._is_enabled_when_new = conf.enable_new_services
         self._interval_seconds = conf.report_interval
-        self._service_id: int | None = None
+        self._service_id = 0
         self._report_count = 0
         self._is_failing = False
-        self._is_gone = False
         self._task = RepeatingTask(
             f"heartbeat of {binary}", self.beat, self._interval_seconds, threads=native("threading")
         )
@@ -142,30 +141,32 @@ class ServiceHeartbeat:
         """Write one heartbeat, or log why that is not possible."""
         now = timeutils.utcnow().replace(microsecond=0)
         try:
-            is_registered = self._database.write_retrying(lambda conn: self._write(conn, now))
+            is_new = self._database.write_retrying(lambda conn: self._write(conn, now))
         except Exception:
             self._is_failing = True
             LOG.exception("Unexpected error while reporting service status")
             return
-        if not is_registered and not self._is_gone:  # an operator has deleted the row
-            LOG.error(
-                "The services table record for the %s service on host %s is gone. You either need "
-                "to stop this service if it should be deleted or restart it to recreate the "
-                "record in the database.",
+        if is_new:
+            LOG.warning(
+                "The services table record for the %s service on host %s is gone, and was made "
+                "again. To be rid of the record, stop the service before you delete it.",
                 self._binary,
                 self._host,
             )
-        self._is_gone = not is_registered
-        if is_registered and self._is_failing:
+        if self._is_failing:
             self._is_failing = False
             LOG.info("Recovered from being unable to report status.")
 
     def _write(self, connection: Connection, now: datetime.datetime) -> bool:
-        if self._service_id is None:
-            raise errors.ServiceNotFound(service_id=f"{self._binary} on {self._host}")
+        """Write a heartbeat; True where its row, which somebody had deleted, is made again."""
         self._report_count += 1
         fleet_poll.remove_old(connection)
-        return services.heartbeat(connection, self._service_id, self._report_count, now)
+        if services.heartbeat(connection, self._service_id, self._report_count, now):
+            return False
+        record = self._get_or_create(connection)
+        self._service_id = record.id
+        services.heartbeat(connection, record.id, self._report_count, now)
+        return record.last_seen_up is None  # else another worker made it
 
     def _get_or_create(self, connection: Connection) -> objects.Service:
         with contextlib.suppress(errors.ServiceNotFound):

@@ -7,7 +7,7 @@ from typing import Any, Final
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from scheduler import errors, exit_codes
+from scheduler import broker, errors, exit_codes
 from scheduler.conf import mistakes, startup
 from scheduler.daemon import checks
 from scheduler.daemon.checks import Problem
@@ -15,6 +15,7 @@ from scheduler.db import inspection, migration
 from scheduler.db.database import FAILURES
 from scheduler.db.databases import Databases
 from scheduler.rpc import transport
+from scheduler.rpc.client import worker_name, worker_topic
 
 LOG = logging.getLogger(__name__)
 
@@ -32,13 +33,15 @@ def check(
     for each in checks.AT_START:
         _raise_first(each(conf))
     _warn_of_in_process_bus(conf)
-    databases = Databases.from_conf(conf)
+    databases, paths = Databases.from_conf(conf), startup.used_files(conf)
     try:
         built = None if build is None else build(conf, databases)
         _make_embedded(databases)
         driver = getattr(built, "driver", None)
         deciding = None if driver is None else type(driver)
         _raise_first(checks.databases_and_claims(conf, databases, deciding))
+        for question in checks.clock(databases.main):
+            LOG.warning("%s", mistakes.line(f"{question.option}: {question.reason}", paths))
         _log_cells(databases)
     finally:
         databases.dispose()
@@ -56,6 +59,25 @@ def refuse(conf: cfg.ConfigOpts, prog: str, error: errors.NovaException) -> int:
         LOG.critical("%s", message)
     sys.stderr.write(f"{prog}: error: {message}\n")
     return exit_codes.CONFIGURATION
+
+
+def warn_of_namesake(conf: cfg.ConfigOpts) -> None:
+    """Log one line if a worker of another daemon answers to the name of this one's first.
+
+    No more: a broker may not know yet that the machine is gone which this one takes over from.
+    """
+    name = f"{worker_topic(conf)}.{worker_name(conf.host, 1)}"
+    try:
+        others = broker.consumers(conf, name)
+    except errors.ConfigurationError:  # the bus is no RabbitMQ
+        return
+    if others:
+        reason = (
+            f"another daemon serves as {conf.host!r} (queue {name} has a consumer), so commands "
+            "and records cannot tell the two apart; give each daemon a name of its own"
+        )
+        text = mistakes.line(f"[DEFAULT] host: {reason}", startup.used_files(conf))
+        LOG.warning("%s", text)
 
 
 def warn_of_old_hosts(lowest: int) -> None:

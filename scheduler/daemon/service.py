@@ -161,6 +161,8 @@ class Service(Worker):
         ending.callback(heartbeat.stop)
         self._task = task = self._periodic_task(manager)
         ending.callback(task.stop)
+        if self.table.place == 0:
+            preflight.warn_of_namesake(conf)
         serve_introspection(conf, manager, self.table, transport, ending)
         tasks = OlderTasks(builds, manager, databases.main)
         self._serve(transport, manager, tasks, ending)

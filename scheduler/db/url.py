@@ -6,6 +6,7 @@ The parameters are rewritten here to what an operator means by them.
 """
 
 import functools
+import os
 import re
 import ssl
 import urllib.parse
@@ -44,6 +45,7 @@ REFUSALS = (
 
 #: Advice by words of the drivers' errors.
 ADVICE = (
+    ("(?i)certificate has expired", "renew it, or see whether this machine's clock is right"),
     ("(?i)access denied|authentication failed", "see user and password there"),
     ("(?i)unknown database|database .* does not exist", "create it, or correct its name"),
     ("(?i)is full|no space", "make room there"),
@@ -199,6 +201,9 @@ def _mysql(url: URL, option: str) -> URL:
     if switches["ssl_verify_cert"] is False:
         reason = "ssl_verify_cert = false: TLS with just any server protects nothing; use ssl_ca"
         raise _refused(option, reason)
+    for name in MYSQL_FILES[:-1]:
+        if name in query and not os.access(str(query[name]), os.R_OK):
+            raise _refused(option, f"{name} = {query[name]}: this user cannot read it")
     if not any(name in query for name in MYSQL_AUTHORITIES):
         paths = ssl.get_default_verify_paths()
         if not paths.cafile and not paths.capath:

@@ -170,6 +170,7 @@ def bind(host: str, port: int, option: str) -> socket.socket:
         if opened is not None:
             opened.close()
         reason = f"cannot listen on {at(host, port)}: {error.strerror or error}"
+        reason += "; name an address of this machine and a port that is free"
         raise errors.ConfigurationError(option=option, reason=reason) from error
     return opened
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from scheduler.db import migration
+from scheduler.db.database import Database
 from scheduler.rpc import connection
 from tests.world import fleet, process
 from tests.world.connection import RawCaller
@@ -19,6 +21,16 @@ def forked_programs() -> Iterator[None]:
     """Processes that fork the programs, as starting each anew takes more than a second."""
     with process.forking():
         yield
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of a database with its tables, which nothing here changes."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('tables')}/nova.sqlite"
+    made = Database(url)
+    migration.sync(made)
+    made.dispose()
+    return url
 
 
 @dataclass(frozen=True)

@@ -20,16 +20,13 @@ from tests.servers.mariadb import MariaDB
 from tests.servers.rabbitmq import RabbitMQ
 from tests.world import process
 from tests.world.disks import SmallDisk
+from tests.world.terminal import DAEMON, FOREIGN, MANAGE, assert_named, say
 
-DAEMON: Final = "nova-scheduler"
-MANAGE: Final = "nova-scheduler-manage"
 STUB: Final = "nova-conductor-stub"
 COMPUTE: Final = "nova-compute-stub --hosts 1"
 VALIDATE: Final = f"{MANAGE} config validate"
 PLACED: Final = "nova.conf:6: "
 AWAY: Final = "is it running, and is this its address"
-#: Ends of lines that only a programmer understands.
-FOREIGN: Final = ("Traceback", "invalid literal", "[Errno", "codec can't", "attempts left")
 
 
 @dataclass(frozen=True)
@@ -96,10 +93,19 @@ a file of logging that is not there
     nova.conf:6: [DEFAULT] log_config_append: /no/such.conf: No such file or directory
 an address of another machine
     [metrics_endpoint] enabled = true; host = 192.0.2.1
-    nova.conf:7: [metrics_endpoint] host | 192.0.2.1
+    nova.conf:7: [metrics_endpoint] host | 192.0.2.1 | name an address of this machine
 an alias of devices without quotes
     [pci] alias = {name: x}
     nova.conf:6: [pci] alias
+an address of the bus without brackets
+    [DEFAULT] transport_url = rabbit://u:s3cret@::1:5672/
+    nova.conf:6: [DEFAULT] transport_url: | IPv6 | brackets | [::1]:5672
+an address to listen on with brackets
+    [metrics_endpoint] enabled = true; host = [::1]
+    nova.conf:7: [metrics_endpoint] host: [::1] | leave the brackets out
+a folder of recordings that is not there
+    [recording] enabled = true; directory = /no/such
+    nova.conf:7: [recording] directory: /no/such is not a directory | make it
 a release that nobody knows
     [upgrade_levels] baseapi = newest
     nova.conf:6: [upgrade_levels] baseapi | newest
@@ -173,36 +179,6 @@ MISTAKES: Final = {
         for title, (command, names, status) in ON_THE_COMMAND_LINE.items()
     },
 }
-
-
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The URL of a database with its tables, which nothing here changes."""
-    url = f"sqlite:///{tmp_path_factory.mktemp('tables')}/nova.sqlite"
-    made = Database(url)
-    migration.sync(made)
-    made.dispose()
-    return url
-
-
-def say(
-    folder: Path, command: str, lines: str, database: str, bus: str = "127.0.0.1:1/"
-) -> tuple[int, list[str]]:
-    """Run *command* with a file of four right lines and *lines*; the status and what is said."""
-    address = bus if "://" in bus else f"rabbit://u:s3cret@{bus}"
-    right = f"[DEFAULT]\ntransport_url = {address}\n[database]\nconnection = {database}\n"
-    (folder / "nova.conf").write_text(right + lines + "\n")
-    name, *words = command.split()
-    done = process.run(name, "--config-file", "nova.conf", *words, folder=folder)
-    said = done.stdout + done.stderr
-    assert [each for each in (*FOREIGN, "s3cret") if each in said] == [], said
-    errors = [line for line in done.stderr.splitlines() if f"{name}" in line and "error: " in line]
-    assert len(errors) <= 1, said
-    return done.returncode, said.splitlines()
-
-
-def assert_named(said: list[str], names: tuple[str, ...]) -> None:
-    assert [line for line in said if all(name in line for name in names)], "\n".join(said)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES.keys())

@@ -1,5 +1,6 @@
 """A private certificate authority, made for a test run, and the certificate of its servers."""
 
+import datetime
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,11 @@ class Authority:
         mine.cert_pem.write_to_path(str(self.file))
         self.stranger = folder / "stranger.pem"
         trustme.CA().cert_pem.write_to_path(str(self.stranger))
-        made = mine.issue_cert(NAME)
+        self._mine = mine
+        self.certificate = self.certificate_until(None)
+
+    def certificate_until(self, end: datetime.datetime | None) -> Certificate:
+        """A certificate that is valid until *end*, or for long."""
+        made = self._mine.issue_cert(NAME, not_after=end)
         chain = b"".join(each.bytes() for each in made.cert_chain_pems)
-        self.certificate = Certificate(chain, made.private_key_pem.bytes())
+        return Certificate(chain, made.private_key_pem.bytes())

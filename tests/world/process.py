@@ -90,10 +90,14 @@ def start(
 
 
 def run(
-    name: str, *arguments: str, folder: Path, backend: str = concurrency.THREADING
+    name: str,
+    *arguments: str,
+    folder: Path,
+    backend: str = concurrency.THREADING,
+    run_by: Sequence[str] = (),
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to whatever end it takes."""
-    command = [program(name), *arguments]
+    """Run a program to whatever end it takes, by itself or by the command *run_by*."""
+    command = [*run_by, program(name), *arguments]
     with tempfile.TemporaryDirectory() as made:
         output = Path(made, "stdout"), Path(made, "stderr")
         process = start(command, folder, environment(backend), output)

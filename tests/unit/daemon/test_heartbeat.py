@@ -117,13 +117,16 @@ def test_failure_and_recovery(database: Database, caplog: pytest.LogCaptureFixtu
     assert rows(database)[0].last_seen_up is not None
 
 
-def test_deleted_row_is_reported_once(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+def test_deleted_row_is_made_again(database: Database, caplog: pytest.LogCaptureFixture) -> None:
     heartbeat = a_heartbeat(database)
     heartbeat.register()
     with database.write() as connection:
         delete_host(connection, "sched1")
 
-    heartbeat.beat()
-    heartbeat.beat()
+    other = a_heartbeat(database)
+    other._service_id = heartbeat._service_id  # a worker that registered before
+    for each in (heartbeat, other, heartbeat):
+        each.beat()
 
     assert caplog.text.count(f"record for the {BINARY} service on host sched1 is gone") == 1
+    assert [row.host for row in rows(database) if not row.deleted] == ["sched1"]
