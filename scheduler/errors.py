@@ -13,10 +13,12 @@ import functools
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 WIRE_MODULE = "nova.exception"
 
+#: Most characters of what code of a site says of itself.
+MOST_CHARACTERS: Final = 200
 NO_HOST_FITS: Final = "no_host_fits"
 ATTEMPTS_EXHAUSTED: Final = "attempts_exhausted"
 STATE_TOO_OLD: Final = "state_too_old"
@@ -176,6 +178,12 @@ class ExtensionFailed(NovaException):
     """A filter, weigher or driver raised an error, or answered what cannot be used."""
 
     msg_fmt = "%(name)s failed%(place)s: %(reason)s"
+
+    @classmethod
+    def from_error(cls, error: Exception, name: str, host: str = "") -> Self:
+        """The error of the class *name* that raised *error*, with the *host* it was asked about."""
+        reason = f"{type(error).__name__}: {error}"[:MOST_CHARACTERS]
+        return cls(name=name, place=host and f" on {host}", reason=reason)
 
 
 class ResourcesNotBooked(NovaException):

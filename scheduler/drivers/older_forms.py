@@ -88,7 +88,13 @@ class OlderDriver:
         uuids = list(instance_uuids or ())
         spec = spec_obj.copy()
         spec.num_instances = len(uuids) or spec.num_instances
-        return self.driver.select_destinations(*self._form(context, spec, uuids))
+        try:
+            return self.driver.select_destinations(*self._form(context, spec, uuids))
+        except errors.NovaException:
+            raise
+        except Exception as error:
+            name = type(self.driver).__name__
+            raise errors.ExtensionFailed.from_error(error, name) from error
 
 
 def _takes(method: Callable[..., Any], *arguments: Any, **named: Any) -> bool:

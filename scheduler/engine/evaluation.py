@@ -119,7 +119,11 @@ class FilterChain:
         rebuild = request_is_rebuild(request)
         for each in self._limiting:
             if each.RUN_ON_REBUILD or not rebuild:
-                limits.update(each.limits(host_state, request))
+                try:
+                    limits.update(each.limits(host_state, request))
+                except Exception as error:
+                    name = type(each).__name__
+                    raise errors.ExtensionFailed.from_error(error, name, host_state.host) from error
         limits.update(host_state.limits)
         return limits
 
@@ -283,8 +287,8 @@ def weigh(
     if len(hosts) < 2:
         return totals, parts
     for each in weighers:
-        raw = each.raw(hosts, request)
-        ends, factor = extremes(raw), each.multipliers(hosts)
+        raw, factor = one_by_one.weigh(each, hosts, request)
+        ends = extremes(raw)
         bounds = bounds_for(each, ends, semantics)
         parts.append(Part(each.name, raw, factor, bounds))
         if bounds[0] != bounds[1]:

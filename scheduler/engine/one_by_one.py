@@ -1,17 +1,19 @@
-"""Filters that look at single hosts, and the host on which a filter failed."""
+"""Filters that look at single hosts, and the host on which a filter or weigher failed."""
 
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 from scheduler import errors
 from scheduler.filters.base import BaseHostFilter, Refused, request_is_rebuild
 from scheduler.hosts.candidates import Candidates
+from scheduler.weights.base import BaseHostWeigher
 
 #: Reason code of a filter that only says yes or no.
 UNSPECIFIED: Final = "unspecified"
 #: Sentences that one filter may give in one run; all others count as unspecified.
 MOST_SENTENCES: Final = 16
-_MOST_CHARACTERS: Final = 200
 
 Answers = tuple[list[int], dict[str, list[int]]]
 """The rows that pass, in order, and those that do not, by reason code."""
@@ -38,7 +40,11 @@ def ask(each: BaseHostFilter, hosts: Candidates, request: Any) -> Answers:
         if answer:
             passing.append(state.row)
             continue
-        code = answer.sentence[:_MOST_CHARACTERS] if isinstance(answer, Refused) else UNSPECIFIED
+        code = (
+            answer.sentence[: errors.MOST_CHARACTERS]
+            if isinstance(answer, Refused)
+            else UNSPECIFIED
+        )
         if code not in refused and len(refused) >= MOST_SENTENCES:
             code = UNSPECIFIED
         refused.setdefault(code, []).append(state.row)
@@ -48,19 +54,33 @@ def ask(each: BaseHostFilter, hosts: Candidates, request: Any) -> Answers:
 def failure_of(
     name: str, error: Exception, hosts: Candidates, again: Callable[[Candidates], Any]
 ) -> errors.ExtensionFailed:
-    """The fault for *error* of the filter *name*, with the first of *hosts* that brings it about.
+    """The fault for *error* of the class *name*, with the first of *hosts* that brings it about.
 
-    *again* asks the filter about some of them; a host is found by halves.
+    *again* asks it about some of them; a host is found by halves.
     """
     rows = hosts.rows
     while len(rows) > 1:
         half = rows[: len(rows) // 2]
         rows = half if _fails(again, Candidates(hosts.scope, half)) else rows[len(half) :]
     last = Candidates(hosts.scope, rows)
-    place = "".join(f" on {state.host}" for state in last.states() if _fails(again, last))
-    return errors.ExtensionFailed(
-        name=name, place=place, reason=f"{type(error).__name__}: {error}"[:_MOST_CHARACTERS]
-    )
+    host = "".join(state.host for state in last.states() if _fails(again, last))
+    return errors.ExtensionFailed.from_error(error, name, host)
+
+
+def weigh(
+    each: BaseHostWeigher, hosts: Candidates, request: Any
+) -> tuple[np.ndarray, np.ndarray | float]:
+    """Raw values and multipliers of *each*; ExtensionFailed names the host of an error."""
+
+    def numbers(some: Candidates) -> tuple[np.ndarray, np.ndarray | float]:
+        return each.raw(some, request), each.multipliers(some)
+
+    try:
+        return numbers(hosts)
+    except errors.NovaException:
+        raise
+    except Exception as error:
+        raise failure_of(each.name, error, hosts, numbers) from error
 
 
 def _fails(again: Callable[[Candidates], Any], hosts: Candidates) -> bool:

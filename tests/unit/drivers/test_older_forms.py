@@ -99,6 +99,11 @@ class Elsewhere(Scheduler):
         return [objects.Selection(service_host="h9"), [objects.Selection(service_host="h8")]]
 
 
+class Failing(Scheduler):
+    def select_destinations(self, context: Any, spec_obj: Any) -> Any:  # type: ignore[override]
+        raise KeyError("rack")
+
+
 class Unheard(Scheduler):
     def select_destinations(self) -> Any:  # type: ignore[override]
         raise AssertionError("must not be called")
@@ -174,6 +179,11 @@ def test_an_answer_without_hosts_names_the_driver(answer: Any) -> None:
         ask(driver, OWN_UUID)
     [record] = driver.recorder.records
     assert record.failure.startswith("Todays failed: it answered ")
+
+
+def test_an_older_driver_that_raises_is_named() -> None:
+    with pytest.raises(errors.NovaException, match=r"fault .* \(Failing failed: KeyError\)"):
+        ask(load(Failing), OWN_UUID)
 
 
 def test_requests_as_each_release_saw_them() -> None:

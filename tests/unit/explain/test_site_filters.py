@@ -1,4 +1,4 @@
-"""Filters of sites in ``explain``: their own sentences, and their failures with the host."""
+"""Filters and weighers of sites in ``explain``: their sentences, and failures with the host."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import pytest
 from scheduler import errors
 from scheduler.filters import BaseHostFilter, HostFilter, Reason, Refused
 from scheduler.manager import SchedulerManager
+from scheduler.weights import BaseHostWeigher
 from tests.builders import a_request
 from tests.unit.drivers.scheduling import a_driver
 from tests.unit.evaluation.builders import a_fleet
@@ -68,11 +69,36 @@ class Refusing(BaseHostFilter):
         raise errors.InvalidRequest(field="hint", reason="no such rack")
 
 
+class BrokenWeigher(BaseHostWeigher):
+    def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
+        return 1.0 / (host_state.host != "h4")
+
+
+class BrokenMultiplier(BaseHostWeigher):
+    def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
+        return 1.0
+
+    def weight_multiplier(self, host_state: Any) -> float:
+        return {"h1": 1.0}[host_state.host]
+
+
+class BrokenLimits(HostFilter):
+    reasons = (BUSY,)
+
+    def conditions(self, hosts: Any, request: Any) -> Any:
+        yield BUSY, hosts.free_ram_mb == 2000
+
+    def limits(self, host_state: Any, request: Any) -> Any:
+        raise LookupError(host_state.host)
+
+
 def a_manager(cls: type, hosts: int = 5) -> SchedulerManager:
+    path, is_filter = f"{__name__}.{cls.__name__}", issubclass(cls, BaseHostFilter)
     driver = a_driver(
         a_fleet(*(1000 * number for number in range(1, hosts + 1))),
-        available_filters=[f"{__name__}.{cls.__name__}"],
-        enabled_filters=[cls.__name__],
+        available_filters=[path] if is_filter else [],
+        enabled_filters=[cls.__name__] if is_filter else [],
+        weight_classes=[] if is_filter else [path],
     )
     return SchedulerManager(driver.conf, driver)
 
@@ -137,9 +163,27 @@ def test_sentences_are_short_and_few() -> None:
             "BrokenTogether failed: RuntimeError",
             id="no single host",
         ),
+        pytest.param(
+            BrokenWeigher,
+            "BrokenWeigher failed on h4: ZeroDivisionError: float division by zero",
+            "BrokenWeigher failed on h4: ZeroDivisionError",
+            id="weigher",
+        ),
+        pytest.param(
+            BrokenMultiplier,
+            "BrokenMultiplier failed on h2: KeyError: 'h2'",
+            "BrokenMultiplier failed on h2: KeyError",
+            id="multiplier",
+        ),
+        pytest.param(
+            BrokenLimits,
+            "BrokenLimits failed on h2: LookupError: h2",
+            "BrokenLimits failed on h2: LookupError",
+            id="limits",
+        ),
     ],
 )
-def test_a_filter_that_raises_is_named_with_its_host(
+def test_what_raises_is_named_with_its_host(
     cls: type, failure: str, in_fault: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     manager = a_manager(cls)
