@@ -30,6 +30,7 @@ from scheduler.hosts.host_state import Consumption, Fitting, consume
 from scheduler.hosts.instances import BUILDING, end_of, terms_of
 from scheduler.hosts.table import HostTable
 from scheduler.idempotency import answer_to_text
+from scheduler.semantics import Ratios
 
 LOG = logging.getLogger(__name__)
 
@@ -108,7 +109,7 @@ class AlternateClaims(Claims):
         self._database = loading.claims_database(conf, database)
         self._fleet_of = fleet_of
         self._clock = clock
-        self._ratios = rows.Ratios.from_conf(conf)
+        self._ratios = Ratios.from_conf(conf)
         self._fitting = Fitting.from_conf(conf)
         self._expiry = datetime.timedelta(seconds=conf.claims.expiry_seconds)
 

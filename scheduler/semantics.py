@@ -12,7 +12,7 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from oslo_utils import versionutils
 
@@ -24,7 +24,23 @@ _VERSION_FIELD = "image.properties.img_hv_requested_version"
 _NEWTON_VERSION = re.compile(r"\d+\.\d+(\.\d+)?([ab]\d+)?")
 _CONDITION = re.compile(r"\s*(?:<=|>=|!=|==|<|>)\s*(?P<version>\S+)\s*")
 
-Ratios = tuple[float, float, float]
+
+class Ratios(NamedTuple):
+    """Allocation ratios for rows that hold none (NULL or 0.0)."""
+
+    cpu: float
+    ram: float
+    disk: float
+
+    @classmethod
+    def from_conf(cls, conf: Any) -> Self:
+        """The plain option if it is set and not 0, else what the semantics fall back to."""
+        cpu, ram, disk = from_conf(conf).fallback_ratios(conf)
+        return cls(
+            cpu=conf.cpu_allocation_ratio or cpu,
+            ram=conf.ram_allocation_ratio or ram,
+            disk=conf.disk_allocation_ratio or disk,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +83,7 @@ class Semantics:
 
 
 def _initial_ratios(conf: Any) -> Ratios:
-    return (
+    return Ratios(
         conf.initial_cpu_allocation_ratio,
         conf.initial_ram_allocation_ratio,
         conf.initial_disk_allocation_ratio,
@@ -164,7 +180,7 @@ NEWTON = Semantics(
     keeps_ranking=False,
     destination_node=operator.eq,
     last_heartbeat=lambda service: service.last_seen_up or service.updated_at or service.created_at,
-    fallback_ratios=lambda _conf: (16.0, 1.5, 1.0),
+    fallback_ratios=lambda _conf: Ratios(16.0, 1.5, 1.0),
     is_tenant_key=lambda key: key == _TENANT_KEY,
     room_for_member=_not_a_host_of_the_group,
     version_test=_strict_version,

@@ -11,8 +11,8 @@ from scheduler.hosts import instances, rows
 from scheduler.hosts.columns import NEVER, seconds
 from scheduler.hosts.host_state import TOPOLOGY, Fitting, consume
 from scheduler.hosts.instances import End
-from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
+from scheduler.semantics import Ratios
 
 #: Finding for a claim that is over, for an operator.
 ENDS = {

@@ -11,7 +11,7 @@ from scheduler.cli.command import Base, List, Told, action, argument
 from scheduler.db import claims, compute_nodes, instances, migration, rows
 from scheduler.db.database import Database
 from scheduler.hosts.host_state import Fitting
-from scheduler.hosts.rows import Ratios
+from scheduler.semantics import Ratios
 
 
 def _database(command: Base) -> Database:

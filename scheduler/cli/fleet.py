@@ -22,7 +22,7 @@ from scheduler.cli.command import (
     positive,
 )
 from scheduler.db import aggregates, compute_nodes, instances, services
-from scheduler.hosts.rows import Ratios
+from scheduler.semantics import Ratios
 
 HOST_COLUMNS = (
     *("ID", "Host", "Node", "Zone", "Status", "State"),

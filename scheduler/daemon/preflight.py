@@ -8,9 +8,10 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import broker, errors, exit_codes
+from scheduler.claims import loading
 from scheduler.conf import mistakes, startup
 from scheduler.daemon import checks
-from scheduler.daemon.checks import Problem
+from scheduler.daemon.problem import Problem
 from scheduler.db import inspection, migration
 from scheduler.db.database import FAILURES
 from scheduler.db.databases import Databases
@@ -59,6 +60,13 @@ def refuse(conf: cfg.ConfigOpts, prog: str, error: errors.NovaException) -> int:
         LOG.critical("%s", message)
     sys.stderr.write(f"{prog}: error: {message}\n")
     return exit_codes.CONFIGURATION
+
+
+def warn_of_others(conf: cfg.ConfigOpts, hosts: Any) -> None:
+    """Log a line on computes that are too old for today's Nova, and one on a namesake."""
+    if conf.scheduler.claims == loading.PLACEMENT:
+        warn_of_old_hosts(hosts.table.lowest_service_version)
+    warn_of_namesake(conf)
 
 
 def warn_of_namesake(conf: cfg.ConfigOpts) -> None:

@@ -154,15 +154,13 @@ class Service(Worker):
         heartbeat.register()
         manager.driver.host_manager.refresh()
         manager.driver.claims.prepare()
-        if conf.scheduler.claims == loading.PLACEMENT and self.table.place == 0:
-            preflight.warn_of_old_hosts(manager.driver.host_manager.table.lowest_service_version)
+        if self.table.place == 0:
+            preflight.warn_of_others(conf, manager.driver.host_manager)
         if monitoring.is_enabled:
             self._live = LiveStatus(conf, manager, overview)
         ending.callback(heartbeat.stop)
         self._task = task = self._periodic_task(manager)
         ending.callback(task.stop)
-        if self.table.place == 0:
-            preflight.warn_of_namesake(conf)
         serve_introspection(conf, manager, self.table, transport, ending)
         tasks = OlderTasks(builds, manager, databases.main)
         self._serve(transport, manager, tasks, ending)

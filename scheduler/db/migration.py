@@ -5,15 +5,12 @@ By triggers each change of a row appends an entry to ``changes``.  A heartbeat o
 row that was deleted before appends none.
 """
 
+import importlib
 import pathlib
 from collections.abc import Iterable
 from typing import Any, Final
 
 import sqlalchemy as sa
-from alembic import command, util
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from oslo_db import exception as db_exception
 from oslo_log import log as logging
 from sqlalchemy import Connection
@@ -23,7 +20,7 @@ from scheduler.db import flavors, rows, tables
 from scheduler.db.database import Database
 from scheduler.db.databases import CELL0_UUID
 from scheduler.db.layout import NEEDED_TABLES, NOVA_VERSION_TABLES
-from scheduler.db.migrations import VERSION_TABLE
+from scheduler.db.migrations import VERSION_TABLE, versions
 from scheduler.db.tables import changes
 
 LOG = logging.getLogger(__name__)
@@ -148,7 +145,10 @@ def sync(database: Database, revision: str = "head") -> None:
                 reason=f"{database.masked_url} has the table {foreign}, so it is a real Nova's: "
                 "use nova-manage to create or upgrade its tables"
             )
-        config = _config()
+        # Loaded here: it takes long, and only who changes tables needs it.
+        command = importlib.import_module("alembic.command")
+        config = importlib.import_module("alembic.config").Config()
+        config.set_main_option("script_location", "scheduler.db:migrations")
         config.attributes["connection"] = connection
         try:
             if _revision(connection) is None and revision in ("head", head()):
@@ -156,7 +156,7 @@ def sync(database: Database, revision: str = "head") -> None:
                 command.stamp(config, "head")
             else:
                 command.upgrade(config, revision)
-        except util.CommandError as error:
+        except command.util.CommandError as error:
             raise errors.DatabaseNotReady(reason=str(error)) from error
 
 
@@ -172,15 +172,13 @@ def revision(connection: Connection, version_table: str | None) -> str | None:
     """The revision of the tables; *version_table* is Nova's, None for ours."""
     if version_table is None:
         return _revision(connection)
-    column: sa.ColumnClause[str] = sa.column(NOVA_VERSION_TABLES[version_table])
-    found = connection.scalar(sa.select(column).select_from(sa.table(version_table)))
-    return None if found is None else str(found)
+    return _value(connection, version_table, NOVA_VERSION_TABLES[version_table])
 
 
 def head() -> str:
     """The revision that this program needs."""
-    (newest,) = ScriptDirectory.from_config(_config()).get_heads()
-    return newest
+    scripts = pathlib.Path(versions.__path__[0]).glob("[0-9]*_*.py")
+    return max(script.name for script in scripts).partition("_")[0]
 
 
 def check_ready(database: Database, needed: Iterable[str] = NEEDED_TABLES) -> None:
@@ -221,15 +219,16 @@ def _is_absent(database: Database) -> bool:
     return not path.startswith("file:") and not pathlib.Path(path).exists()
 
 
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", "scheduler.db:migrations")
-    return config
-
-
 def _revision(connection: Connection) -> str | None:
-    options = {"version_table": VERSION_TABLE}
-    return MigrationContext.configure(connection, opts=options).get_current_revision()
+    if not sa.inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return _value(connection, VERSION_TABLE, "version_num")
+
+
+def _value(connection: Connection, table: str, name: str) -> str | None:
+    column: sa.ColumnClause[str] = sa.column(name)
+    found = connection.scalar(sa.select(column).select_from(sa.table(table)))
+    return None if found is None else str(found)
 
 
 # --- a new database ---------------------------------------------------------------------------

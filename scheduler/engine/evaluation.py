@@ -282,12 +282,16 @@ def weigh(
     Fewer than two hosts are not weighed and have weight 0.0.  Parts are added in the configured
     order, in doubles; a weigher that is constant over the hosts adds nothing.
     """
-    totals = np.zeros(len(hosts))
-    parts: list[Part] = []
+    totals, parts = np.zeros(len(hosts)), list[Part]()
     if len(hosts) < 2:
         return totals, parts
     for each in weighers:
-        raw, factor = one_by_one.weigh(each, hosts, request)
+        try:
+            raw, factor = each.raw(hosts, request), each.multipliers(hosts)
+        except errors.NovaException:
+            raise
+        except Exception as error:
+            raise one_by_one.failure_of_weigher(each, error, hosts, request) from error
         ends = extremes(raw)
         bounds = bounds_for(each, ends, semantics)
         parts.append(Part(each.name, raw, factor, bounds))

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
-
 from scheduler import errors
 from scheduler.filters.base import BaseHostFilter, Refused, request_is_rebuild
 from scheduler.hosts.candidates import Candidates
@@ -67,20 +65,15 @@ def failure_of(
     return errors.ExtensionFailed.from_error(error, name, host)
 
 
-def weigh(
-    each: BaseHostWeigher, hosts: Candidates, request: Any
-) -> tuple[np.ndarray, np.ndarray | float]:
-    """Raw values and multipliers of *each*; ExtensionFailed names the host of an error."""
+def failure_of_weigher(
+    each: BaseHostWeigher, error: Exception, hosts: Candidates, request: Any
+) -> errors.ExtensionFailed:
+    """The fault for *error* of the weigher *each*, with its host."""
 
-    def numbers(some: Candidates) -> tuple[np.ndarray, np.ndarray | float]:
+    def again(some: Candidates) -> Any:
         return each.raw(some, request), each.multipliers(some)
 
-    try:
-        return numbers(hosts)
-    except errors.NovaException:
-        raise
-    except Exception as error:
-        raise failure_of(each.name, error, hosts, numbers) from error
+    return failure_of(each.name, error, hosts, again)
 
 
 def _fails(again: Callable[[Candidates], Any], hosts: Candidates) -> bool:

@@ -68,7 +68,7 @@ class HostManager:
         self._semantics = semantics.from_conf(conf)
         self._updater = rows.TableUpdater(
             self.reservations,
-            rows.Ratios.from_conf(conf),
+            semantics.Ratios.from_conf(conf),
             conf.scheduler.cell_uuid,
             self._semantics,
             knows_bare_metal=self.KNOWS_BARE_METAL,
@@ -159,7 +159,7 @@ class HostManager:
         answer, that is left to the next read where they do not; where they do, StateUnavailable
         is raised and nothing has changed.
         """
-        ratios = rows.Ratios.from_conf(conf)
+        ratios = semantics.Ratios.from_conf(conf)
 
         def take() -> None:
             self._take_intervals(conf)

@@ -21,7 +21,7 @@ from scheduler.hosts.table import NEVER, HostTable, Key
 from scheduler.objects.fields import LARGEST_SIZE
 from scheduler.objects.registry import read_json
 from scheduler.pci import Pools
-from scheduler.semantics import Semantics
+from scheduler.semantics import Ratios, Semantics
 
 LOG = logging.getLogger(__name__)
 
@@ -35,25 +35,6 @@ _UNKNOWN_OF_BARE_METAL = {
 }
 #: Rows of different cells may have the same id; a cell's number goes above these bits.
 _ID_BITS = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Ratios:
-    """Allocation ratios for rows that hold none (NULL or 0.0)."""
-
-    cpu: float
-    ram: float
-    disk: float
-
-    @classmethod
-    def from_conf(cls, conf: Any) -> Ratios:
-        """The plain option if it is set and not 0, else what the semantics fall back to."""
-        cpu, ram, disk = semantics.from_conf(conf).fallback_ratios(conf)
-        return cls(
-            cpu=conf.cpu_allocation_ratio or cpu,
-            ram=conf.ram_allocation_ratio or ram,
-            disk=conf.disk_allocation_ratio or disk,
-        )
 
 
 def last_seen(service: Any, chosen: Semantics = semantics.CURRENT) -> float:

@@ -17,6 +17,7 @@ from scheduler.hosts.table import HostTable
 from scheduler.introspection.state import require_texts
 from scheduler.numa import HostTopology
 from scheduler.objects.fields import LARGEST_SIZE
+from scheduler.semantics import Ratios
 
 MOST_ADDED: Final = 20_000
 _ZONE: Final = "availability_zone"
@@ -76,7 +77,7 @@ def add(
         cell = None if example is None else table.value(example, "cell_uuid")
         decoded = host_rows.values(
             SimpleNamespace(**values),
-            host_rows.Ratios.from_conf(conf),
+            Ratios.from_conf(conf),
             cell,
             knows_bare_metal=manager.KNOWS_BARE_METAL,
         )

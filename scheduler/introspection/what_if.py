@@ -30,11 +30,11 @@ from scheduler.filters.registry import names_available
 from scheduler.hosts import columns
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.reservations import Reservations
-from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable, Key
 from scheduler.introspection import hypothetical_hosts
 from scheduler.introspection.host_dump import in_order
 from scheduler.introspection.state import Subject, copied, require_texts
+from scheduler.semantics import Ratios
 
 
 class Overlay:

@@ -8,7 +8,7 @@ import pytest
 from scheduler.claims.audit import Difference, Fleet, differences
 from scheduler.db import tables
 from scheduler.hosts.host_state import Fitting
-from scheduler.hosts.rows import Ratios
+from scheduler.semantics import Ratios
 from tests.builders import a_conf, an_instance_row
 
 NOW = 1000.0

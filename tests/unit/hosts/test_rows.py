@@ -5,9 +5,9 @@ import datetime
 import pytest
 
 from scheduler.hosts import columns, rows
-from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import NEVER
 from scheduler.replay.row_fleet import RowFleet, moment
+from scheduler.semantics import Ratios
 from tests.builders import a_conf
 from tests.unit.evaluation.builders import NOW, a_node
 
