@@ -179,6 +179,7 @@ class Database:
     def _create_engine(self) -> Engine:
         arguments = {name: self._settings[name] for name in ENGINE_OPTIONS}
         url = self.url
+        db_url.check_files(url, self.option)
         if self.silence_timeout_seconds:
             url = db_url.with_timeout(url, self.silence_timeout_seconds)
         if self._connect_seconds and self.dialect_name != "sqlite":

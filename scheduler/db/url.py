@@ -181,6 +181,14 @@ def requires_tls(url: URL) -> bool:
     return url.query.get(POSTGRESQL_MODE) in POSTGRESQL_REQUIRED
 
 
+def check_files(url: URL, option: str) -> None:
+    """Raise ConfigurationError for a file of TLS that PyMySQL could not read."""
+    for name in MYSQL_FILES[:-1]:
+        path = url.query.get(name)
+        if path and not os.access(str(path), os.R_OK):
+            raise _refused(option, f"{name} = {path}: this user cannot read it")
+
+
 def tls_refusal(error: BaseException) -> str | None:
     """The line of *error* that says why the server's certificate, or its lack, is no good."""
     lines = str(error).splitlines()
@@ -201,9 +209,6 @@ def _mysql(url: URL, option: str) -> URL:
     if switches["ssl_verify_cert"] is False:
         reason = "ssl_verify_cert = false: TLS with just any server protects nothing; use ssl_ca"
         raise _refused(option, reason)
-    for name in MYSQL_FILES[:-1]:
-        if name in query and not os.access(str(query[name]), os.R_OK):
-            raise _refused(option, f"{name} = {query[name]}: this user cannot read it")
     if not any(name in query for name in MYSQL_AUTHORITIES):
         paths = ssl.get_default_verify_paths()
         if not paths.cafile and not paths.capath:
