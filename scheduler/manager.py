@@ -15,7 +15,6 @@ from scheduler import errors, objects
 from scheduler.drivers.selections import as_dict, todays_answer
 from scheduler.explain.recorder import Recorder, for_caller
 from scheduler.idempotency import ReplyCache, request_key
-from scheduler.notifications import END, START
 
 LOG = logging.getLogger(__name__)
 
@@ -25,6 +24,9 @@ NOT_GIVEN: Final = object()
 FIRST_WITH_NETWORKS: Final = "1.10"
 """The RequestSpec whose senders read limits that speak of networks (page objects, section 2.6)."""
 LIMITS_WITHOUT_NETWORKS: Final = "1.0"
+
+#: Phases of which notifications tell.
+START, END = "start", "end"
 
 
 #: Parts of a RequestSpec that are as long as their sender likes.

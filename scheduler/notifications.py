@@ -179,8 +179,6 @@ def _retry(retry: objects.SchedulerRetries) -> Payload:
 
 LOG = logging.getLogger(__name__)
 
-START: Final = "start"
-END: Final = "end"
 UNVERSIONED: Final = "unversioned"
 VERSIONED: Final = "versioned"
 SELECT: Final = "scheduler.select_destinations"

@@ -30,8 +30,10 @@ def session(database):
 @pytest.fixture
 def hosts(database):
     """Ids of hosts that are at generation 5."""
-    claim_rows.begin(database, KEYS, lambda: 5)
-    return {row.host: row.id for row in claim_rows.known_hosts(database, KEYS).values()}
+    begun = claim_rows.begin(database, KEYS)
+    with database.connect() as connection, connection.begin():
+        connection.execute(tables.claim_hosts.update().values(generation=5))
+    return {row.host: row.id for row in begun.values()}
 
 
 def a_claim(consumer, host="h1", request_id="req-1"):
