@@ -347,8 +347,8 @@ def _databases(conf: cfg.ConfigOpts) -> Iterator[Problem]:
         return
     try:
         if not databases.main.is_embedded_default:  # that one is made at the start
-            yield from databases_and_claims(conf, databases)
-            yield from clock(databases.main)
+            found = list(databases_and_claims(conf, databases))
+            yield from found or clock(databases.main)
     finally:
         databases.dispose()
 
