@@ -11,7 +11,7 @@ import numpy as np
 from scheduler import errors, objects
 from scheduler.engine.decision import decide
 from scheduler.engine.evaluation import FilterChain, Policy
-from scheduler.engine.record import DecisionRecord
+from scheduler.engine.record import NOT_OFFERED, DecisionRecord
 from scheduler.explain import sentences
 from scheduler.explain.answer import to_dict
 from scheduler.explain.refusal import note_refusal
@@ -148,6 +148,7 @@ class Mover:
         if made is not None:
             self.fleet.reservations.release(made)
             return None
+        record.not_considered.pop(NOT_OFFERED, None)  # it is the plan that leaves hosts out
         return sentences.cause(to_dict(record))
 
     # --- rules ---------------------------------------------------------------------------

@@ -219,6 +219,7 @@ def test_broken_rules_of_groups_are_found_and_mended(policy: str) -> None:
     homes = {table.host_of_instance[a_uuid(n)] for n in (1, 2)}
     assert len(homes) == (2 if policy == "anti-affinity" else 1)
     assert all(policy.partition("-")[0] in move.reason.lower() for move in plan.moves)
+    assert not any("not_offered" in move.reason for move in plan.moves)  # no Placement is asked
     assert world.planner().rules().moves == []
 
 
