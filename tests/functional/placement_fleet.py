@@ -132,6 +132,10 @@ class Worker:
         self.calls.append((method, path))
         return ask(path, method, **more)
 
+    def learn(self) -> None:
+        """Wait until refusals have been looked into, which is done beside the requests."""
+        self.driver.claims.memory._refusals.close(30)
+
     def asked_about(self) -> list[str]:
         """The nodes that Placement was asked about, one by one; empty texts for the fleet."""
         paths = [path.partition("?") for _method, path in self.calls]

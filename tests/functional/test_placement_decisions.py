@@ -124,6 +124,8 @@ class World:
         except errors.NoValidHost:
             assert not any(map(self._fleet.host_of, names))
             return []
+        finally:
+            worker.learn()  # now, not while the other worker holds room that it gives back
         chosen = [row[0].service_host for row in answer]
         assert [self._fleet.host_of(each) for each in names] == [[host] for host in chosen]
         self._held += names
