@@ -86,8 +86,9 @@ def save(path: Path, lines: Iterable[Line]) -> int:
     """Write a segment of *lines*, each of which names its worker; how many.  Raises OSError."""
     number = 0
     with _begun(path, "several") as file:
-        for number, line in enumerate(lines, 1):  # noqa: B007
+        for line in lines:
             file.write(_text(line))
+            number += 1
     return number
 
 

@@ -103,8 +103,12 @@ def _picks(resources: Sequence[str]) -> Iterator[tuple[str, Pick]]:
     """The measures of *resources*, each with a function that takes it out of a sample."""
     for title, name in _SHARES:
         for of in resources:
-            yield f"{title}, {of}", lambda sample, name=name, of=of: sample[name][of]  # type: ignore[misc]
+            yield f"{title}, {of}", _picked(name, of)
     yield "Empty hosts", lambda sample: sample["empty_host_share"]
+
+
+def _picked(name: str, of: str) -> Pick:
+    return lambda sample: sample[name][of]
 
 
 def measure_rows(results: Mapping[str, Document]) -> Iterator[list[str]]:

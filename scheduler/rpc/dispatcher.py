@@ -107,9 +107,8 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
             if isinstance(error, CALLER_ERRORS):
                 self.refused[type(error).__name__] += 1
             refusal = _answer_to(error, message, incoming.ctxt)
-        refusal.__cause__ = (
-            None  # which also keeps what it was raised in the midst of from being shown
-        )
+        # This also keeps what it was raised in the midst of from being shown.
+        refusal.__cause__ = None
         answer = oslo_messaging.ExpectedException()
         answer.exc_info = (type(refusal), refusal, None)
         raise answer

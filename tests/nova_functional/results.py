@@ -25,11 +25,17 @@ Rows = Mapping[str, Mapping[str, Any]]
 
 
 def read(path: Path) -> Rows:
-    """The rows of one file by test, its name without Nova's prefix; none without a file."""
-    if not path.exists():
-        return {}
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return {row["test"].removeprefix(_PREFIX): row for row in rows}
+    """The rows of one file by test, its name without Nova's prefix; none without a file.
+
+    Of a test that ran in several scenarios, named in brackets, it is one that did not pass.
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        row = json.loads(text)
+        name = row["test"].removeprefix(_PREFIX).partition("(")[0]
+        if found.get(name, {}).get("outcome", PASSED) == PASSED:
+            found[name] = row
+    return found
 
 
 def counted(rows: Rows) -> str:

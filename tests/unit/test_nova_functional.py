@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.nova_functional.results import NOVA, OURS, Results, text
+from tests.nova_functional.results import NOVA, OURS, Results, read, text
 
 
 def write(path, **outcomes):
@@ -56,3 +56,10 @@ def test_a_module_has_ended_when_every_test_of_it_has_a_result(
         listed = "".join(f"nova.tests.functional.{each}\n" for each in names.split())
         path.with_suffix(".jsonl.names").write_text(listed)
     assert found.has_ended(NOVA, "m") is has_ended
+
+
+@pytest.mark.parametrize("outcomes", [("failed", "passed"), ("passed", "failed")])
+def test_a_test_passes_if_it_does_in_all_scenarios(tmp_path, outcomes):
+    path = Results(tmp_path, "r1").path(OURS, "m")
+    write(path, **dict(zip(("t(v1)", "t(v2)"), outcomes, strict=True)))
+    assert {name: row["outcome"] for name, row in read(path).items()} == {"t": "failed"}
