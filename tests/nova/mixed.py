@@ -119,18 +119,6 @@ def remove(world: Deployed, fleet: Fleet) -> None:
         world.nova.do("fleet.remove_host", name=host)
 
 
-#: The first cell has dedicated CPUs only, the second shared ones only.
-TWO_KINDS_OF_CELLS = {
-    "hw:cpu_policy": "mixed",
-    "hw:cpu_dedicated_mask": "0-1",
-    "hw:numa_nodes": "2",
-    "hw:numa_cpus.0": "0,1",
-    "hw:numa_cpus.1": "2,3",
-    "hw:numa_mem.0": "1024",
-    "hw:numa_mem.1": "1024",
-}
-
-
 class Demands:
     """Requests in random order, the same for the same *seed*."""
 
