@@ -46,6 +46,7 @@ class Movers:
 
     def move(self, each):
         target = objects.Destination(host=each.target)
+        self.fleet.change(each.server, None, task_state="migrating")
         for _attempt in range(TRIES):
             try:
                 assert self.ask(each.server, requested_destination=target) == each.target
@@ -54,7 +55,10 @@ class Movers:
                 if sum(on_target.values()) + SIZE_MB > self.fleet.ram_mb:
                     self.stale.append((each.server, on_target.keys() & set(self.others)))
                     return
-                continue  # a request in flight had the room, and got another host
+                # A request in flight had the room, and got another host; or the target's report
+                # counts a server that has just come, and is too young to end its claim.
+                self.fleet.report_later(each.target)
+                continue
             self.fleet.arrive(each.server, each.target)
             self.fleet.change(each.server, each.source)
             return
