@@ -22,6 +22,7 @@ FILES: Final = (
     ("etc/grafana/*", "share/nova-scheduler/grafana"),
     ("manual/man8/*", "share/man/man8"),
     ("etc/bash_completion.d/*", "share/bash-completion/completions"),
+    ("docs/runbooks.md", "share/doc/nova-scheduler"),
 )
 STUBS: Final = (
     ("systemd/nova-conductor-stub.service", "lib/systemd/system"),
@@ -71,6 +72,11 @@ def sources(pattern: str) -> Iterator[pathlib.Path]:
         metavar="NAME",
         help="name of the scheduler's unit, if Nova has the usual one; nova-scheduler by default",
     ),
+    argument(
+        "--runbooks",
+        metavar="URL",
+        help="page that the alerts link to, if you publish it; by default the one installed",
+    ),
     argument("--stubs", action="store_true", help="also the units of conductor and compute stub"),
     needs_tables=False,
 )
@@ -80,6 +86,7 @@ def install_files(command: Base, args: Any) -> None:
     The units start the programs of this installation. A file below etc that was changed is kept.
     """
     programs = args.programs or sysconfig.get_path("scripts")
+    runbooks = args.runbooks or f"file://{args.prefix}/share/doc/nova-scheduler/runbooks.md"
     for pattern, folder in (*FILES, *(STUBS if args.stubs else ())):
         for source in sources(pattern):
             keeps = folder.startswith("etc/")
@@ -89,6 +96,7 @@ def install_files(command: Base, args: Any) -> None:
                 name = f"{args.unit}.service"
             target = pathlib.Path(args.root, below, folder, name)
             text = source.read_text(encoding="utf-8")
+            text = text.replace("runbook_url: runbooks.md#", f"runbook_url: {runbooks}#")
             if source.suffix == ".service":
                 text = re.sub(r"^ExecStart=/usr/bin/", f"ExecStart={programs}/", text, flags=re.M)
             done = _write(target, text, keeps=keeps)

@@ -170,7 +170,7 @@ def test_what_was_built_installs_and_runs_the_demo(built: dict[str, Path], tmp_p
 
     root = tmp_path / "root"
     printed = run(str(folder / "bin/nova-scheduler-manage"), "install-files", "--root", str(root))
-    assert printed.count("installed ") == len(printed.splitlines()) == 17
+    assert printed.count("installed ") == len(printed.splitlines()) == 18
     unit = (root / "usr/local/lib/systemd/system/nova-scheduler.service").read_text()
     assert f"ExecStart={folder}/bin/nova-scheduler --config-file=/etc/nova/nova.conf\n" in unit
 

@@ -18,6 +18,11 @@ WHERE = {
         "usr/local/share/nova-scheduler/prometheus/nova-scheduler.rules.yml",
         "alert: NovaScheduler",
     ),
+    "links of the alerts": (
+        "usr/local/share/nova-scheduler/prometheus/nova-scheduler.rules.yml",
+        "runbook_url: file:///usr/local/share/doc/nova-scheduler/runbooks.md#novaschedulergone",
+    ),
+    "runbooks": ("usr/local/share/doc/nova-scheduler/runbooks.md", "## NovaSchedulerGone"),
     "dashboard": ("usr/local/share/nova-scheduler/grafana/nova-scheduler.json", '"panels"'),
     "manual": ("usr/local/share/man/man8/nova-scheduler.8", "/etc/nova/nova.conf"),
     "completion": (
@@ -52,6 +57,14 @@ def test_for_a_package(tmp_path: pathlib.Path) -> None:
     assert {path.name for path in folder.iterdir()} == names
     for unit in folder.iterdir():
         assert "\nExecStart=/usr/bin/nova-" in unit.read_text(encoding="utf-8")
+
+
+def test_every_alert_links_to_the_page_that_is_published(tmp_path: pathlib.Path) -> None:
+    page = "https://docs.example/runbooks.html"
+    assert install(tmp_path, "--runbooks", page) == 0
+    alerts = (tmp_path / WHERE["alerts"][0]).read_text(encoding="utf-8")
+    assert alerts.count(f"runbook_url: {page}#") == alerts.count("- alert:") > 1
+    assert "runbook_url: runbooks" not in alerts
 
 
 def test_again_renews_all_but_what_was_changed_below_etc(
