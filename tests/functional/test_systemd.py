@@ -1,16 +1,18 @@
-"""The scheduler's unit, as it ships, under a real systemd."""
+"""The scheduler's unit, as it is installed, under a real systemd."""
 
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from sqlalchemy.engine import make_url
 
 from tests.functional import slow_filter
-from tests.house.tree import ROOT
 from tests.servers import programs, systemd
 from tests.servers.fixtures import require
 from tests.waiting import wait_until
@@ -29,29 +31,30 @@ LOG = "/var/log/nova/nova-scheduler.log"
 RELOADED = "The configuration was read again"
 STDERR = "/var/log/nova/stderr"
 """Without a log file the log is there, too."""
-#: What an administrator does first, with the snippets that ship.
+#: What an administrator does first, with the files that were installed.
 SETUP = f"""
-mkdir -p /etc/sysusers.d /etc/tmpfiles.d /etc/nova
-cp {systemd.PROJECT}/systemd/sysusers.d/nova-scheduler.conf /etc/sysusers.d/
-cp {systemd.PROJECT}/systemd/tmpfiles.d/nova-scheduler.conf /etc/tmpfiles.d/
+mount --bind {systemd.SHARE}/root/usr/local/lib /usr/local/lib
+cp -a {systemd.SHARE}/root/etc/. /etc
 systemd-sysusers nova-scheduler.conf
+mkdir -p /etc/nova
 cp {systemd.SHARE}/nova.conf /etc/nova/
 systemd-tmpfiles --create nova-scheduler.conf
 """
-#: The unit is the one that ships; this says where the program is, and shortens what takes long.
+#: The unit is the one that was installed; this shortens what takes long.
 DROP_IN = f"""
 [Unit]
 Wants={systemd.JOURNAL_UNIT}
 After={systemd.JOURNAL_UNIT}
 [Service]
-ExecStart=
-ExecStart={systemd.python()} -c \\
-    'import sys; from scheduler.cmd.scheduler import main; sys.exit(main())' \\
-    --config-file=/etc/nova/nova.conf
 {systemd.python_settings()}
 StandardError=append:{STDERR}
 WatchdogSec=6
 RestartSec=1
+"""
+PROGRAM = f"""#!{systemd.python()}
+import sys
+from scheduler.cmd.scheduler import main
+sys.exit(main())
 """
 
 
@@ -91,6 +94,7 @@ def scene(rabbitmq, mariadb, mariadb_url) -> Iterator[Scene]:
         database = stack.enter_context(Proxy(mariadb.port, is_open=False))
         try:
             machine = systemd.Machine(SETUP)
+            install(machine)
             write_files(machine, rabbitmq.url(vhost), mariadb_url, broker, database)
             stack.enter_context(machine)
         except systemd.Impossible as reason:
@@ -100,8 +104,18 @@ def scene(rabbitmq, mariadb, mariadb_url) -> Iterator[Scene]:
         yield Scene(machine, broker, database, rabbitmq.url(vhost))
 
 
+def install(machine):
+    """Install the program and what it needs on a host, as the page on operating says."""
+    program = machine.folder / "bin" / "nova-scheduler"
+    program.parent.mkdir()
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+    manage = Path(sys.executable).with_name("nova-scheduler-manage")
+    where = ("--root", machine.folder / "root", "--programs", systemd.SHARE / "bin")
+    subprocess.run([manage, "install-files", *where], check=True, capture_output=True, timeout=60)
+
+
 def write_files(machine, broker_url, database_url, broker, database):
-    (machine.units / UNIT).write_text((ROOT / "systemd" / UNIT).read_text())
     (machine.units / f"{UNIT}.d").mkdir()
     (machine.units / f"{UNIT}.d" / "test.conf").write_text(DROP_IN)
     seen_url = make_url(database_url).set(port=database.port)
@@ -143,6 +157,7 @@ def test_the_life_of_a_service(scene):
     scene.broker.open()
     wait_until(lambda: scene.state() == "active", 60, scene.describe)
     wait_until(lambda: STATUS.fullmatch(machine.show(UNIT, "StatusText")), 60, scene.describe)
+    assert machine.show(UNIT, "FragmentPath") == str(systemd.INSTALLED_UNITS / UNIT)
     assert_confined(scene)
 
     reload(scene)
@@ -206,7 +221,7 @@ def reload(scene: Scene) -> None:
 def rotate(scene: Scene) -> None:
     """The log begins anew, and the service goes on writing to it."""
     before = scene.log()
-    rules = f"{systemd.PROJECT}/etc/logrotate.d/nova-scheduler"
+    rules = "/etc/logrotate.d/nova-scheduler"
     done = scene.machine.run("logrotate", "--force", "--state", "/run/logrotate", rules)
     assert (done.returncode, done.stderr) == (0, "")
     assert scene.machine.run("cat", f"{LOG}.1").stdout == before

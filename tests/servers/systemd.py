@@ -43,6 +43,7 @@ SHARE = Path("/mnt/share")
 PYTHON = Path("/mnt/python")
 ENVIRONMENT = Path("/mnt/environment")
 PROJECT = Path("/mnt/project")
+INSTALLED_UNITS = Path("/usr/local/lib/systemd/system")
 
 _BOOT = f"""
 set -eu
@@ -68,7 +69,7 @@ for folder in /tmp /var /run; do
     [ -z "$(ls -A "$folder" | grep -vx -e lib -e log -e tmp)" ]
 done
 {SHARE}/setup
-exec env -i PATH="$PATH" container=lxc SYSTEMD_UNIT_PATH={SHARE}/units \\
+exec env -i PATH="$PATH" container=lxc SYSTEMD_UNIT_PATH={SHARE}/units:{INSTALLED_UNITS} \\
     "$5" --log-target=console --show-status=no
 """
 
