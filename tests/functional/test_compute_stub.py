@@ -110,27 +110,6 @@ def test_a_build_in_hand_is_finished_before_the_end(computes, database, transpor
     assert order.states == ("active", None, HOST)
 
 
-MISTAKES = (
-    (["--hosts", "0"], 1, "hosts"),
-    (["--host", "3"], 2, "--host"),
-    (["--profile", "none.yaml"], 1, "none.yaml: No such file"),
-    (["--profile", "{folder}/bad.yaml"], 1, "hosts[0].memory_gb: unknown key; did you mean"),
-    (["--fail-rate", "2"], 1, "fail"),
-)
-
-
-def test_what_cannot_be_used_is_named_in_one_line(deployment, sqlite_url, tmp_path):
-    made = deployment("rabbit://127.0.0.1:1/", sqlite_url)
-    made.sync_database()
-    (tmp_path / "bad.yaml").write_text("hosts: [{name: a, vcpus: 1, memory_gb: 1, local_gb: 1}]")
-    for arguments, status, message in MISTAKES:
-        words = [argument.format(folder=tmp_path) for argument in arguments]
-        daemon = made.start_daemon("nova-compute-stub", *words)
-        assert daemon.wait() == status, words
-        assert message in daemon.log.strip().splitlines()[-1]
-        assert "Traceback" not in daemon.log
-
-
 def _present(database: Database) -> list[str]:
     with database.read() as conn:
         node = compute_nodes.get(conn, HOST, HOST)

@@ -23,7 +23,10 @@ from tests.world.disks import SmallDisk
 from tests.world.terminal import DAEMON, FOREIGN, MANAGE, assert_named, say
 
 STUB: Final = "nova-conductor-stub"
+CONDUCTOR: Final = f"{STUB} serve"
+BOOT: Final = f"{STUB} boot --flavor m1.tiny --image cirros"
 COMPUTE: Final = "nova-compute-stub --hosts 1"
+CHECK: Final = f"{MANAGE} broker check"
 VALIDATE: Final = f"{MANAGE} config validate"
 PLACED: Final = "nova.conf:6: "
 AWAY: Final = "is it running, and is this its address"
@@ -135,6 +138,36 @@ costs of long ago
     [DEFAULT] least_cost_functions = nova.scheduler.least_cost.noop
     question: nova.conf:6: [DEFAULT] least_cost_functions: it is gone | weighers
 """
+CONDUCTORS: Final = """
+a release that the conductor stub does not know
+    [upgrade_levels] scheduler = newtn
+    nova.conf:6: [upgrade_levels] scheduler | newtn
+a conductor stub without a name
+    [DEFAULT] host =
+    nova.conf:6: [DEFAULT] host
+"""
+COMPUTES: Final = """
+a driver of the compute stub's database that is not installed
+    [database] connection = mysql+nothing://u:s3cret@h/nova
+    nova.conf:6: [database] connection | mysql+nothing
+a back end that the compute stub does not know
+    [DEFAULT] concurrency_backend = twisted
+    nova.conf:6: [DEFAULT] concurrency_backend | twisted
+a port of the compute stub's bus that is no number
+    [DEFAULT] transport_url = rabbit://u:s3cret@h:port/
+    nova.conf:6: [DEFAULT] transport_url
+"""
+BOOTS: Final = """
+a boot on a bus that nobody knows
+    [DEFAULT] transport_url = carrier://u:s3cret@h/
+    nova.conf:6: [DEFAULT] transport_url | carrier
+a boot on a bus without a conductor
+    [DEFAULT] transport_url = fake://
+    reaches no conductor
+a boot in a database of a kind that is not known
+    [database] connection = sqlight:///x
+    nova.conf:6: [database] connection | sqlight
+"""
 ON_THE_COMMAND_LINE: Final = {
     "no command": (MANAGE, ("no command is given", "--help"), exit_codes.USAGE),
     "a mistyped group": (f"{MANAGE} hots list", ("'hots'", "host?"), exit_codes.USAGE),
@@ -143,6 +176,10 @@ ON_THE_COMMAND_LINE: Final = {
     "a wrong option": (f"{MANAGE} host list --zones x", ("--zones", "--help"), exit_codes.USAGE),
     "a wrong option of a daemon": (f"{DAEMON} --hots", ("--hots", "--help"), exit_codes.USAGE),
     "a wrong option of the stub": (f"{STUB} list --hots", ("--hots",), exit_codes.USAGE),
+    "no hosts of the stub": ("nova-compute-stub --hosts 0", ("hosts",), 1),
+    "a part of an option of the stub": ("nova-compute-stub --host 3", ("--host",), 2),
+    "a profile that is not there": (f"{COMPUTE} --profile /no/such", ("/no/such: No such",), 1),
+    "more failures than builds": (f"{COMPUTE} --fail-rate 2", ("fail",), 1),
     "a thing that is not there": (f"{MANAGE} aggregate show x", ("Aggregate x",), 1),
     "claims of nobody": (f"{MANAGE} claims release", ("CONSUMER: give uuids",), 1),
     "cases that are not there": (f"{MANAGE} evaluate /no/such", ("/no/such: No such file",), 1),
@@ -157,6 +194,7 @@ ON_THE_COMMAND_LINE: Final = {
         exit_codes.FAILURE,
     ),
     "a bus that is away": (f"{MANAGE} state show", ("nova.conf:2", "127.0.0.1:1: ", AWAY), 1),
+    "a boot on a bus that is away": (BOOT, ("[DEFAULT] transport_url", "cannot be used"), 1),
     "a bus that is away, explained": (f"{MANAGE} explain x", ("127.0.0.1:1: ", AWAY), 1),
     "a bus that is away, validated": (
         f"{VALIDATE} --broker",
@@ -174,6 +212,9 @@ MISTAKES: Final = {
     **dict(_rows(DAEMON, exit_codes.CONFIGURATION, STARTS)),
     **dict(_rows(VALIDATE, exit_codes.CONFIG_OPTION, VALIDATED)),
     **dict(_rows(VALIDATE, exit_codes.OK, ASKED)),
+    **dict(_rows(CONDUCTOR, exit_codes.CONFIGURATION, CONDUCTORS)),
+    **dict(_rows(COMPUTE, exit_codes.CONFIGURATION, COMPUTES)),
+    **dict(_rows(BOOT, exit_codes.CONFIGURATION, BOOTS)),
     **{
         title: Mistake(command, "", names, status)
         for title, (command, names, status) in ON_THE_COMMAND_LINE.items()
@@ -213,28 +254,35 @@ def test_a_file_that_cannot_be_read_is_one_line(
     assert [each for each in FOREIGN if each in line] == []
 
 
+REFUSED: Final = "[DEFAULT] transport_url: the broker refuses this service: "
+STRANGER, NOWHERE = "u:s3cret@{place}%2F", "guest:guest@{place}nowhere"
+
+
 @pytest.mark.parametrize(
-    ("address", "names", "status"),
+    ("command", "address", "names", "status"),
     [
-        ("u:s3cret@{place}%2F", ("login refused", "see user"), exit_codes.BROKER_LOGIN),
-        ("guest:guest@{place}nowhere", ("does it exist",), exit_codes.BROKER_VHOST),
-        ("guest:guest@[::1]:1/", ("[::1]:1", AWAY), exit_codes.BROKER_UNREACHABLE),
-        ("guest:guest@{place}%2F?ssl=true", ("TLS failed",), exit_codes.BROKER_TLS),
+        (CHECK, STRANGER, ("login refused", "see user"), exit_codes.BROKER_LOGIN),
+        (BOOT, STRANGER, ("[DEFAULT] transport_url", "ACCESS_REFUSED"), 1),
+        (DAEMON, STRANGER, (" CRITICAL ", REFUSED, "ACCESS_REFUSED"), 1),
+        (CHECK, NOWHERE, ("does it exist",), exit_codes.BROKER_VHOST),
+        (DAEMON, NOWHERE, (" CRITICAL ", REFUSED, "vhost nowhere not found"), 1),
+        (CHECK, "guest:guest@[::1]:1/", ("[::1]:1", AWAY), exit_codes.BROKER_UNREACHABLE),
+        (CHECK, "guest:guest@{place}%2F?ssl=true", ("TLS failed",), exit_codes.BROKER_TLS),
     ],
-    ids=["wrong password", "no virtual host", "nothing on IPv6", "TLS on the port without"],
 )
 def test_a_broker_that_cannot_be_used(
     tmp_path: Path,
     tables: str,
     rabbitmq: RabbitMQ,
+    command: str,
     address: str,
     names: tuple[str, ...],
     status: int,
 ) -> None:
     place = rabbitmq.url().rpartition("@")[2].partition("/")[0] + "/"
     url = f"rabbit://{address.format(place=place)}"
-    checked, said = say(tmp_path, f"{MANAGE} broker check", "", tables, url)
-    assert checked == status, "\n".join(said)
+    ended, said = say(tmp_path, command, "", tables, url)
+    assert ended == status, "\n".join(said)
     assert_named(said, names)
 
 
@@ -259,8 +307,10 @@ def test_a_database_that_cannot_be_used(
 
 def test_tables_that_are_behind_or_missing(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/nova.sqlite"
-    status, said = say(tmp_path, f"{MANAGE} host list", "", url)
-    assert (status, "nova-scheduler-manage db sync" in said[0]) == (exit_codes.FAILURE, True)
+    for command in (f"{MANAGE} host list", COMPUTE, BOOT):
+        status, said = say(tmp_path, command, "", url)
+        assert status == exit_codes.FAILURE
+        assert_named(said, ("error: ", "nova-scheduler-manage db sync"))
     database = Database(url)
     migration.sync(database)
     with database.write() as connection:

@@ -151,28 +151,6 @@ def test_start_that_fails_in_the_worker_ends_the_daemon(scheduler, transport_url
     assert not failed.is_announced
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "reason"),
-    [
-        pytest.param("guest:guest@", "guest:wrong-secret@", "ACCESS_REFUSED", id="password"),
-        pytest.param("/%2F", "/nowhere", "vhost nowhere not found", id="virtual host"),
-    ],
-)
-def test_a_broker_that_refuses_ends_the_daemon_with_one_line(
-    scheduler, rabbitmq, right, wrong, reason
-):
-    refused = scheduler(rabbitmq.url().replace(right, wrong))
-
-    assert refused.wait() == 1
-    lines = [line for line in refused.log.splitlines() if " CRITICAL " in line]
-    assert len(lines) == 1, refused.log
-    (line,) = lines
-    assert "[DEFAULT] transport_url: the broker refuses this service: " in line
-    assert reason in line
-    assert "Traceback" not in refused.log
-    assert "wrong-secret" not in refused.log
-
-
 def test_sigterm_while_the_broker_is_away(scheduler, backend):
     waiting = scheduler("rabbit://u:p@127.0.0.1:1/", backend)
     waiting.wait_log("Connection failed")
