@@ -70,7 +70,7 @@ def test_decisions_end_with_the_age_of_the_state_and_come_back(
             wait_until(lambda: endpoint.failing("/readyz") == (200, []), 60, "ready again")
             assert answer(api, ignore_hosts=list(fleet.HOSTS)) == "NoValidHost"
             beats = heartbeats(url)
-            wait_until(lambda: heartbeats(url) > beats, 30, "a heartbeat")
+            wait_until(lambda: heartbeats(url) > beats, 60, "a heartbeat")
         assert scheduler.terminate() == 0
 
 

@@ -207,7 +207,7 @@ def test_the_rights_that_are_needed(nova, mariadb, deployment, transport_url, tm
             assert answer(api) == ("a1", nova.uuids["a"])
             assert answer(api, ignore_hosts=["a1", "a2"]) == "NoValidHost"
         if not is_read_only:
-            wait_until(lambda: own_rows(nova)[0][1] > 0, 30, "a heartbeat")
+            wait_until(lambda: own_rows(nova)[0][1] > 0, 60, "a heartbeat")
         assert [row[0] for row in own_rows(nova)] == ["controller"] * (not is_read_only)
         assert scheduler.terminate() == 0
     assert everything(nova) == before
@@ -241,9 +241,9 @@ def test_new_hosts_are_mapped(nova, mariadb, deployment, transport_url):
     def mapped() -> list[Any]:
         return nova.execute("api", "SELECT host FROM host_mappings ORDER BY host")
 
-    wait_until(lambda: mapped() == [("a1",), ("a2",), ("c1",)], 30, "the first hosts")
+    wait_until(lambda: mapped() == [("a1",), ("a2",), ("c1",)], 60, "the first hosts")
     nova.add_hosts("a", ["a3"])
-    wait_until(lambda: ("a3",) in mapped(), 30, "the new host")
+    wait_until(lambda: ("a3",) in mapped(), 60, "the new host")
     wait_until(
         lambda: not nova.execute("a", "SELECT 1 FROM compute_nodes WHERE mapped < 1"), 30, "notes"
     )

@@ -21,7 +21,7 @@ __all__ = ["database"]
 #: Requests that fill the fleet, and callers at once.
 SLOTS, CALLERS = 12, 4
 #: Less than [placement] timeout by far: nobody has waited for a connection that nobody serves.
-SOON_SECONDS = 20.0
+SOON_SECONDS = 40.0
 
 
 @pytest.fixture

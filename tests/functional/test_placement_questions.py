@@ -119,7 +119,7 @@ def test_why_placement_refused_a_host_is_found_beside_the_request(fleet: Fleet) 
     use = worker.driver.records[-1].placement
     assert use.asked == [*use.refused, "p3"]
     first = next(iter(use.refused))
-    wait_until(lambda: use.refused[first], 30, "the cause is known")
+    wait_until(lambda: use.refused[first], 60, "the cause is known")
     assert use.refused[first] == "it has no trait CUSTOM_SLOW"
     assert use.to_dict()["calls"] == {"question": len(use.asked), "claim": 1}
     # It is passed over for other needs that it cannot meet, too.
@@ -136,7 +136,7 @@ def test_after_one_refusal_all_hosts_without_the_trait_are_passed_over(fleet: Fl
     assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p7"]
     use = worker.driver.records[-1].placement
     assert 0 < len(use.refused) < 6
-    wait_until(lambda: all(use.refused.values()), 30, "the cause is known")
+    wait_until(lambda: all(use.refused.values()), 60, "the cause is known")
     worker.asked_about()
     for size_mb in (256, 300):  # other flavors, of which no list was fetched
         assert worker.hosts("req-2", [a_name()], size_mb, extra_specs=SLOW) == ["p7"]
@@ -154,7 +154,7 @@ def test_a_refusal_names_what_is_lacking_also_when_it_is_remembered(fleet: Fleet
             worker.select(request, [a_name()], 512)
         record = worker.driver.records[-1]
         refused = record.placement.refused
-        wait_until(lambda known=refused: all(map(known.get, hosts)), 30, "the causes are known")
+        wait_until(lambda known=refused: all(map(known.get, hosts)), 60, "the causes are known")
         assert refused == dict.fromkeys(hosts, reason)
         assert (
             f"; Placement offers no room on {next(iter(refused))}: {reason}"

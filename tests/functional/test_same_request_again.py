@@ -13,7 +13,7 @@ from tests.world.connection import RawCaller
 DATA = "nova_object.data"
 ROOM_FOR = 3
 TOPIC = "schedulers_of_old"
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 40.0
 """Far less than the library would try, far more than a decision takes."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "DEFAULT": {"host": "sched1", "service_down_time": 3600, "scheduler_topic": TOPIC},

@@ -101,7 +101,7 @@ def test_a_shadow_gets_one_copy_of_each_request(site: Site) -> None:
         calls = [raw.send(a_request()) for _ in range(5)]
         for call in calls:
             assert raw.answer_to(call)["failure"] is None
-        wait_until(lambda: site.copies() >= 5, 30, "copies")
+        wait_until(lambda: site.copies() >= 5, 60, "copies")
         assert (len(scheduler.asked), site.copies()) == (5, 5)
         assert [len(raw.answers_to(call)) for call in calls] == [1] * 5
 
@@ -110,12 +110,12 @@ def test_whatever_becomes_of_a_shadow_each_call_is_answered_once(site: Site) -> 
     with answering(site.url) as scheduler, crowd(site.url, 2) as callers:
         for number in (signal.SIGTERM, signal.SIGKILL):
             shadow = site.cloud.start_scheduler("--shadow").wait_ready()
-            wait_until(lambda: site.copies() > 0, 30, "copies")
+            wait_until(lambda: site.copies() > 0, 60, "copies")
             callers.wait_for_more_calls()
             os.killpg(shadow.pid, number)
             shadow.wait()
             callers.wait_for_more_calls()
-            wait_until(lambda: not site.queues(), 30, lambda: str(site.queues()))
+            wait_until(lambda: not site.queues(), 60, lambda: str(site.queues()))
         callers.finish()
         assert set(Counter(scheduler.asked).values()) == {1}
 
@@ -126,7 +126,7 @@ def test_no_more_wait_for_a_shadow_that_hangs_than_the_limit(site: Site) -> None
         shadow = site.cloud.start_scheduler("--shadow").wait_ready()
         raw.call(a_request())
         # A queue that nobody has consumed from yet does not end with a process that is killed.
-        wait_until(lambda: site.copies() == 1, 30, "a copy")
+        wait_until(lambda: site.copies() == 1, 60, "a copy")
         os.killpg(shadow.pid, signal.SIGSTOP)
         scheduler.asked.clear()
         request = a_request()
@@ -137,7 +137,7 @@ def test_no_more_wait_for_a_shadow_that_hangs_than_the_limit(site: Site) -> None
         assert site.queues()[QUEUE] == MOST_COPIES
         assert raw.call(a_request())["failure"] is None
         shadow.kill()
-        wait_until(lambda: not site.queues(), 30, lambda: str(site.queues()))
+        wait_until(lambda: not site.queues(), 60, lambda: str(site.queues()))
 
 
 def results(cloud: Deployment) -> dict[str, int]:

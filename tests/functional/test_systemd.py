@@ -211,11 +211,11 @@ def reload(scene: Scene) -> None:
             scene.machine.show(UNIT, "StateChangeTimestampMonotonic") != changed
             and scene.state() == "active"
         ),
-        30,
+        60,
         scene.describe,
     )
     assert scene.pid() == pid
-    wait_until(lambda: scene.log().count(RELOADED) >= reloads, 30, scene.describe)
+    wait_until(lambda: scene.log().count(RELOADED) >= reloads, 60, scene.describe)
 
 
 def rotate(scene: Scene) -> None:

@@ -77,7 +77,7 @@ class World:
                 values = {"uuid": name, "host": host, "node": host, "vm_state": state, "deleted": 0}
                 values |= {"memory_mb": 1, "created_at": now(), "updated_at": now()}
                 connection.execute(instances.insert().values(**values))
-        wait_until(lambda: self.look()["waiting"] == 0, 10, "outcomes")
+        wait_until(lambda: self.look()["waiting"] == 0, 60, "outcomes")
         report = self.driver.shadow_report()
         (latest, *_others) = [*report["differences"], {"instances": ""}]
         return latest["result"] if latest["instances"] == ", ".join(names) else None

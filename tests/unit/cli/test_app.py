@@ -108,7 +108,7 @@ def test_a_person_does_not_wait_long_for_a_server_that_is_away(
         pathlib.Path(config_file).write_text(text)
         began = time.monotonic()
         status, out, err = run(*words.split())
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
     assert status in (exit_codes.FAILURE, exit_codes.CONFIG_DATABASE)
     assert f"mysql+pymysql://u:***@{place}" in out + err
     assert "is it running, and is this its address?" in out + err

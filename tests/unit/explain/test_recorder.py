@@ -153,13 +153,13 @@ def test_deferred_work_is_done_soon_and_too_much_is_left_out() -> None:
     may_go = threading.Event()
 
     def handle(numbers: list[int]) -> None:
-        may_go.wait(10.0)
+        may_go.wait(60.0)
         order.extend(numbers)
 
     deferred = BatchThread("test", handle, 256)
     accepted = [number for number in range(1000) if deferred.put(number)]
     may_go.set()
-    assert deferred.close(10.0) == 0
+    assert deferred.close(60.0) == 0
     assert 256 <= len(accepted) < 1000
     assert order == accepted
 

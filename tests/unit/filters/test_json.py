@@ -129,9 +129,9 @@ def test_a_row_never_filled_in_has_neither_ratios_nor_a_hypervisor(query):
 def test_a_query_with_thousands_of_operands_is_evaluated_in_seconds():
     hosts = candidates(a_fleet(*({"stats": {"a": {"b": f"x{n}"}}} for n in range(500))))
     query = json.dumps(["in", "$hypervisor_hostname", *["$stats.a.b"] * 4000])
-    began = time.monotonic()
+    began = time.process_time()
     assert not json_filter.matches(query, hosts, MOST_LEVELS).any()
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30
 
 
 @pytest.mark.parametrize("operator", ["in", "=", "and", "or", "not"])
