@@ -4,12 +4,15 @@ import pytest
 
 from benchmarks import workload
 from benchmarks.session import Servers
+from scheduler import concurrency
 from tests.unit.benchmarks.test_workloads import leaks
+from tests.world import process
 
 
 @pytest.fixture
 def servers(rabbitmq, mariadb) -> Servers:
     """Those of the other tests, as there is nothing to be measured here."""
+    process.import_programs(concurrency.EVENTLET)  # that process stays, for other tests
     return Servers(rabbitmq, mariadb)
 
 

@@ -61,6 +61,12 @@ def forking() -> Iterator[None]:
         _zygotes = None
 
 
+def import_programs(backend: str) -> None:
+    """Have a process ready that those of *backend* are forked from, where they are."""
+    if _zygotes is not None and backend not in _zygotes:
+        _zygotes[backend] = Zygote(backend)
+
+
 def start(
     command: Sequence[str], folder: Path, variables: Mapping[str, str], output: tuple[Path, Path]
 ) -> subprocess.Popen[bytes] | Forked:
@@ -84,8 +90,7 @@ def start(
     backend = concurrency.THREADING if on_threads else concurrency.EVENTLET
     for path in output:
         path.touch()
-    if backend not in _zygotes:
-        _zygotes[backend] = Zygote(backend)
+    import_programs(backend)
     return _zygotes[backend].start(command, folder, variables, output)
 
 
