@@ -54,6 +54,12 @@ def family(pid: int) -> list[int]:
     return [pid, *(each.pid for each in psutil.Process(pid).children(recursive=True))]
 
 
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """Processor time that these processes have taken so far."""
+    times = [psutil.Process(pid).cpu_times() for pid in pids]
+    return sum(each.user + each.system for each in times)
+
+
 def memory_mib(pid: int) -> dict[str, float]:
     """Resident memory of a process now (``rss_mib``) and at its highest (``peak_mib``)."""
     names = {"VmRSS:": "rss_mib", "VmHWM:": "peak_mib"}

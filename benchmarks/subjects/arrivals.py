@@ -22,6 +22,7 @@ class Arrivals:
     ``heartbeats`` (likewise) the hosts report during the round.
 
     Latencies count from when the call was due, so that a server that cannot keep up shows.
+    ``…_cpu`` is processor time of a part, in milliseconds per second.
     """
 
     def __init__(self, settings: Settings, session: Session) -> None:
@@ -31,6 +32,9 @@ class Arrivals:
         self._per_second = settings["per_second"]
         self._reports = settings.get("reports")
         self._heartbeats = settings.get("heartbeats")
+        self._parts = {"scheduler": self.pids(), "broker": leaks.family(session.rabbitmq.pid)}
+        if settings["database"] == "mariadb":
+            self._parts["database"] = leaks.family(session.mariadb.pid)
 
     def warm_up(self) -> None:
         """A few calls."""
@@ -41,10 +45,18 @@ class Arrivals:
         process = self._start_reports() if self._reports else None
         try:
             self._caller.open_loop(self._per_second, LEAD_SECONDS)
+            before = self._cpu_seconds()
             latencies, elapsed = self._caller.open_loop(self._per_second, seconds)
+            after = self._cpu_seconds()
         finally:
             more = self._end_reports(process) if process else {}
+        for name, spent in after.items():
+            more[f"{name}_cpu"] = 1000 * (spent - before[name]) / elapsed
+        more["scheduler_mib"] = sum(leaks.memory_mib(pid)["rss_mib"] for pid in self.pids())
         return Sample(latencies, elapsed, len(latencies), more=more)
+
+    def _cpu_seconds(self) -> dict[str, float]:
+        return {name: leaks.cpu_seconds(pids) for name, pids in self._parts.items()}
 
     def _start_reports(self) -> subprocess.Popen[str]:
         url, hosts = str(self._server.database_url), str(self._server.plan.hosts)

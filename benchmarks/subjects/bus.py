@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import psutil
-
 from benchmarks import fleet, leaks, requests, servers
 from benchmarks.caller import Caller
 from benchmarks.sample import Sample
@@ -76,9 +74,9 @@ class Calls:
 
     def round(self, seconds: float) -> Sample:
         """Calls for *seconds*."""
-        before = self._cpu_seconds()
+        before = leaks.cpu_seconds(self.pids())
         latencies, elapsed = self._caller.closed_loop(self._concurrency, seconds)
-        cpu_seconds = self._cpu_seconds() - before
+        cpu_seconds = leaks.cpu_seconds(self.pids()) - before
         more = {
             "reply_bytes": float(self._caller.reply_bytes),
             "cpu_ms": 1000 * cpu_seconds / len(latencies),
@@ -88,10 +86,6 @@ class Calls:
     def pids(self) -> Sequence[int]:
         """The server's processes."""
         return leaks.family(self._server.pid)
-
-    def _cpu_seconds(self) -> float:
-        times = [psutil.Process(pid).cpu_times() for pid in self.pids()]
-        return sum(each.user + each.system for each in times)
 
     def close(self) -> None:
         """Close the connection; the server ends with the session."""

@@ -132,11 +132,11 @@ class PrivateServer:
 
     def pause(self) -> None:
         """Hold the server's processes: connections stay open, nobody answers."""
-        os.killpg(self._running_pid(), signal.SIGSTOP)
+        os.killpg(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
         """Let the processes go on after :meth:`pause`."""
-        os.killpg(self._running_pid(), signal.SIGCONT)
+        os.killpg(self.pid, signal.SIGCONT)
 
     def close(self) -> None:
         """End the server for good and remove its folder."""
@@ -204,7 +204,9 @@ class PrivateServer:
         group = pwd.getpwnam(self.account).pw_gid
         return {"user": self.account, "group": group, "extra_groups": []}
 
-    def _running_pid(self) -> int:
+    @property
+    def pid(self) -> int:
+        """The server's process; RuntimeError where none runs."""
         if self._process is None or self._process.process is None:
             raise RuntimeError(f"{self.name} is not running")
         return self._process.process.pid
