@@ -129,7 +129,7 @@ def populate_filter_properties(properties: Mapping[str, Any], chosen: Candidate)
 
 def with_failure(properties: Mapping[str, Any], error: BaseException, reason: str) -> Any:
     """The properties, with a ``retry`` record, that tell why their host could not do it."""
-    told = copy.deepcopy(dict(properties))
-    told["retry"]["exc"] = traceback.format_exception(error)
-    told["retry"]["exc_reason"] = reason
-    return told
+    found = copy.deepcopy(dict(properties))
+    found["retry"]["exc"] = traceback.format_exception(error)
+    found["retry"]["exc_reason"] = reason
+    return found

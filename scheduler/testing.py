@@ -1,6 +1,6 @@
 """Hosts, requests and decisions for the tests of filters, weighers and drivers of your own.
 
-A host is, unless told otherwise, ``h1``/``n1`` with 4 vCPUs, 4096 MB and 100 GB, all free, ratios
+A host is, by default, ``h1``/``n1`` with 4 vCPUs, 4096 MB and 100 GB, all free, ratios
 16.0, 1.5 and 1.0, in no aggregate, able to run x86_64 on KVM 2.5.0, enabled and just heard from.
 Nothing in the service imports this module.
 """

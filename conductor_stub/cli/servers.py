@@ -285,7 +285,7 @@ def _row(server: Server) -> Sequence[Any]:
     return *place, server.state, fault.message if fault else None
 
 
-class Delete(OnBus, command.Told):
+class Delete(OnBus, command.Text):
     """Delete servers."""
 
     words = "{state}: {servers}"

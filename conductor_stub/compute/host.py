@@ -3,7 +3,7 @@
 Reference page conductor, sections 8.2, 9 and 12.
 
 A move is done in one step: the instance and what it uses change hosts, and the host that it has
-left is told so, as if its user had confirmed the move at once.
+left is notified, as if its user had confirmed the move at once.
 """
 
 import contextlib
@@ -53,12 +53,12 @@ class Clients:
             self.claims = PlacementAlternates(PlacementClient.from_conf(conf))
         self._tells = conf.filter_scheduler.track_instance_changes
 
-    def tell(self, context: RequestContext, method: str, host: str, **told: Any) -> None:
+    def tell(self, context: RequestContext, method: str, host: str, **arguments: Any) -> None:
         """Tell all schedulers about instances of *host*, in an administrator's name."""
         if not self._tells:
             return
         try:
-            self.scheduler.fanout(context.elevated(), method, host_name=host, **told)
+            self.scheduler.fanout(context.elevated(), method, host_name=host, **arguments)
         except messaging.MessagingException as error:
             LOG.warning("The schedulers were not told about the instances of %s: %s", host, error)
 

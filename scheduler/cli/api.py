@@ -13,7 +13,7 @@ from scheduler.cli.command import (
     Names,
     Properties,
     Show,
-    Told,
+    Text,
     api_action,
     api_reader,
     argument,
@@ -143,7 +143,7 @@ def aggregate_remove_host(_command: Base, connection: Connection, args: Any) -> 
 
 
 @api_action(
-    Told,
+    Text,
     argument("aggregates", metavar="AGGREGATE", nargs="+", help="its name or id"),
     words=_DELETED,
 )
@@ -225,7 +225,7 @@ def flavor_show(_command: Base, connection: Connection, args: Any) -> Any:
 
 
 @api_action(
-    Told, argument("flavors", metavar="FLAVOR", nargs="+", help="its id or name"), words=_DELETED
+    Text, argument("flavors", metavar="FLAVOR", nargs="+", help="its id or name"), words=_DELETED
 )
 def flavor_delete(_command: Base, connection: Connection, args: Any) -> dict[str, Any]:
     """Delete flavors; servers built from them keep their size."""

@@ -88,8 +88,8 @@ class OnBus(command.Base):
             if not isinstance(each, broker.Failure):
                 each.release()
         if len(failures) == len(found):
-            told = zip(brokers, failures, strict=True)
-            raise BusUnusable(reason="; ".join(f"{node.name}: {why}" for node, why in told))
+            failed = zip(brokers, failures, strict=True)
+            raise BusUnusable(reason="; ".join(f"{node.name}: {why}" for node, why in failed))
 
 
 class Worker(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 from scheduler import errors, exit_codes
 from scheduler.claims import audit as auditing
 from scheduler.claims import loading
-from scheduler.cli.command import Base, List, Told, action, argument
+from scheduler.cli.command import Base, List, Text, action, argument
 from scheduler.db import claims, compute_nodes, instances, migration, rows
 from scheduler.db.database import Database
 from scheduler.hosts.host_state import Fitting
@@ -47,7 +47,7 @@ def list_claims(command: Base, args: Any) -> Any:
 
 
 @action(
-    Told,
+    Text,
     argument("consumers", metavar="CONSUMER", nargs="*", help="an instance's uuid"),
     argument("--host", help="all open claims on this host"),
     needs_tables=False,

@@ -130,7 +130,7 @@ class Base(command.Command):
 
     @property
     def cells(self) -> dict[str, Database]:
-        """Databases of compute hosts and services, by cell; unusable ones are told and left out."""
+        """Databases of compute hosts and services, by cell; unusable ones are named and skipped."""
         found = {"": self.databases.main}
         if not self.databases.has_cells:
             return found
@@ -235,8 +235,8 @@ class Show(Base, show.ShowOne):
         return self.dict2columns({key_of(name): value for name, value in found.items()})
 
 
-class Told(Base):
-    """A command that tells people its result, mappings or a list of them, in words.
+class Text(Base):
+    """A command whose result, mappings or a list of them, people get in words.
 
     Programs get the same mappings.
     """

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler import errors, exit_codes
-from scheduler.cli.command import Base, List, Told, Wrapped, action, argument
+from scheduler.cli.command import Base, List, Text, Wrapped, action, argument
 from scheduler.conf import check, effective, mistakes, startup
 from scheduler.daemon.checks import problems
 from scheduler.daemon.problem import Kind
@@ -33,7 +33,7 @@ def _source(command: Base, args: Any) -> startup.Source:
     return startup.Source(words, BINARY)
 
 
-def _show_problems(command: Told, found: Any) -> None:
+def _show_problems(command: Text, found: Any) -> None:
     """Problems on standard output; questions, and what was not tried, apart from them."""
     wrong = [each for each in found["problems"] if each["kind"] != Kind.QUESTION.name.lower()]
     for each in found["problems"]:
@@ -49,13 +49,13 @@ def _show_problems(command: Told, found: Any) -> None:
 
 
 @action(
-    Told,
+    Text,
     *_FILES,
     argument("--broker", action="store_true", help="connect to the message broker, too"),
     needs_tables=False,
     show=_show_problems,
 )
-def validate(command: Told, args: Any) -> dict[str, Any]:
+def validate(command: Text, args: Any) -> dict[str, Any]:
     """Say everything that is wrong with the configuration of the scheduler, and start nothing.
 
     Each problem is one line: file and line, option, reason. What can be so and is hardly meant is

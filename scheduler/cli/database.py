@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler import exit_codes
-from scheduler.cli.command import Base, List, Names, Told, action, argument
+from scheduler.cli.command import Base, List, Names, Text, action, argument
 from scheduler.db import inspection, migration
 from scheduler.db.migration import SYNC_COMMAND
 
@@ -12,7 +12,7 @@ WRITES = {True: "yes", False: "no", None: "not needed"}
 
 
 @action(
-    Told,
+    Text,
     argument("revision", nargs="?", default="head", help="default: the newest"),
     needs_tables=False,
     words="{url} is at revision {revision}.",
@@ -23,8 +23,8 @@ def sync(command: Base, args: Any) -> dict[str, Any]:
     return {"url": command.database.masked_url, "revision": migration.version(command.database)}
 
 
-@action(Told, needs_tables=False)
-def version(command: Told, _args: Any) -> dict[str, Any]:
+@action(Text, needs_tables=False)
+def version(command: Text, _args: Any) -> dict[str, Any]:
     """Print the revision of the tables."""
     revision = migration.version(command.database)
     command.words = "{revision}" if revision else f"There are no tables; see {SYNC_COMMAND}."

@@ -20,7 +20,7 @@ from scheduler.evaluation.outcome import Evaluation, Outcome
 _COLUMNS = ("cases", "agree", "listed", "differ")
 
 
-class Evaluate(command.Told):
+class Evaluate(command.Text):
     """Decide recorded cases with the engine of the daemon.
 
     Writes one line of JSON for each case: its name and the hosts that pass each filter, limits,

@@ -5,14 +5,14 @@ from typing import Any
 
 from scheduler import errors
 from scheduler.cli import bus
-from scheduler.cli.command import Told, argument
+from scheduler.cli.command import Text, argument
 from scheduler.cli.plan import moves_for_room
 from scheduler.db import decisions, migration
 from scheduler.db.database import FAILURES
 from scheduler.explain import rendering
 
 
-class Explain(bus.OnWorkers, Told):
+class Explain(bus.OnWorkers, Text):
     """Explain why a server went where it went, or nowhere.
 
     Asks every running worker of the scheduler what it remembers of the request or the instance.
@@ -33,7 +33,7 @@ class Explain(bus.OnWorkers, Told):
     def act(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
         """Find the records, the newest decision first."""
         found = self._found(parsed_args)
-        found.sort(key=lambda told: str(told["started_at"]), reverse=True)
+        found.sort(key=lambda record: str(record["started_at"]), reverse=True)
         if not found:
             raise errors.InvalidRequest(
                 field=parsed_args.name,
@@ -47,12 +47,12 @@ class Explain(bus.OnWorkers, Told):
     def show(self, found: Any) -> None:
         """Explain each decision."""
         console = self.console()
-        for place, told in enumerate(found):
+        for place, record in enumerate(found):
             if place:
                 console.rule()
-            rendering.show(console, told)
-            if moves := told.get("moves_would_make_room"):
-                flavor, count = told["flavor"], told["num_instances"]
+            rendering.show(console, record)
+            if moves := record.get("moves_would_make_room"):
+                flavor, count = record["flavor"], record["num_instances"]
                 fit = f"{self.app.NAME} plan fit --flavor {flavor} --count {count}"
                 self.app.stdout.write(f"{moves} move(s) would make room: {fit}\n")
 
@@ -68,7 +68,9 @@ class Explain(bus.OnWorkers, Told):
             self.tell(f"warning: {error}")
             return stored
         found = [
-            {**told, "worker": str(answer.worker)} for answer in answers for told in answer.result
+            {**record, "worker": str(answer.worker)}
+            for answer in answers
+            for record in answer.result
         ]
         return found or self._stored(parsed_args)
 
@@ -84,4 +86,4 @@ class Explain(bus.OnWorkers, Told):
             return []
         if parsed_args.host is not None:
             self.tell("warning: the database has nothing on single hosts")
-        return [{**told, "worker": "the database"} for told in found]
+        return [{**record, "worker": "the database"} for record in found]

@@ -15,7 +15,7 @@ from scheduler.cli.command import (
     List,
     Names,
     Show,
-    Told,
+    Text,
     Usage,
     action,
     argument,
@@ -265,7 +265,7 @@ def _switch(name: str, group: str, text: str) -> Argument:
 
 
 @action(
-    Told,
+    Text,
     _switch("--enable", "switch", "let it be used"),
     _switch("--disable", "switch", "place no server on its host"),
     argument("--disable-reason", metavar="REASON", help="why it is disabled"),

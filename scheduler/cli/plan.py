@@ -48,7 +48,7 @@ _COMMON: Final = (
 )
 
 
-class _Planning(command.Told):
+class _Planning(command.Text):
     """A command that reads hosts and servers from the databases, and makes a plan of moves."""
 
     #: True for plans that fill hosts up, whatever the weights are.

@@ -60,13 +60,13 @@ def _saved(path: Path, lines: Iterable[Line]) -> dict[str, Any]:
         raise errors.InvalidRequest(field="--output", reason=str(error)) from error
 
 
-@action(command.Told, *_FILES, _OUTPUT, needs_tables=False, words=_WRITTEN)
+@action(command.Text, *_FILES, _OUTPUT, needs_tables=False, words=_WRITTEN)
 def merge(_command: Any, args: Any) -> dict[str, Any]:
     """Merge files of several workers into one history: claims before what depends on them."""
     return _saved(args.output, merging.merged(args.files, lenient=args.lenient))
 
 
-@action(command.Told, *_FILES, _OUTPUT, needs_tables=False, words=_WRITTEN)
+@action(command.Text, *_FILES, _OUTPUT, needs_tables=False, words=_WRITTEN)
 def anonymize(_command: Any, args: Any) -> dict[str, Any]:
     """Replace names of hosts, projects, users, servers and groups; several files are merged."""
     names = merging.Anonymous()
@@ -76,7 +76,7 @@ def anonymize(_command: Any, args: Any) -> dict[str, Any]:
     return _saved(args.output, lines)
 
 
-class Check(command.Told):
+class Check(command.Text):
     """Decide recorded requests again on the recorded state, and compare with their answers.
 
     The status is 1 if one of them is answered otherwise.

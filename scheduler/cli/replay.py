@@ -57,7 +57,7 @@ def _several(option: str, metavar: str, text: str, group: str = "") -> command.A
     )
 
 
-class Replay(command.Told):
+class Replay(command.Text):
     """Decide a workload anew on a fleet in memory, in virtual time, with the daemon's own engine.
 
     Prints the measures of the fleet over time and at its end, and what was refused.  The same

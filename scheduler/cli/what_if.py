@@ -17,7 +17,7 @@ from rich.table import Table
 from scheduler import errors, numa, objects, pci, semantics
 from scheduler.cli import bus, command
 from scheduler.cli.bus import Daemons, Worker
-from scheduler.cli.command import Told, argument
+from scheduler.cli.command import Text, argument
 from scheduler.conf import mistakes
 from scheduler.db import flavors
 from scheduler.db.database import Database
@@ -71,10 +71,10 @@ _REQUEST = (
 )
 
 
-class WhatIf(bus.OnWorkers, Told):
+class WhatIf(bus.OnWorkers, Text):
     """Decide a request twice on the state of a running worker: as things are, and with changes.
 
-    Nothing is kept, claimed or told.  The request is one that a worker remembers, or one made from
+    Nothing is kept, claimed or sent.  The request is one that a worker remembers, or one made from
     options or a file; then the first worker that answers decides.
     """
 
@@ -272,11 +272,11 @@ def _verdict(answer: Answered) -> str:
     return f"Now: {_outcome(before)}. Then: {_outcome(after)}."
 
 
-def _outcome(told: Answered) -> str:
-    if told["outcome"] != "selected":
-        cause = told.get("cause") or told["outcome"]
+def _outcome(decision: Answered) -> str:
+    if decision["outcome"] != "selected":
+        cause = decision.get("cause") or decision["outcome"]
         return str(cause).rstrip(".")
-    hosts = [each["host"] for each in told["chosen"]]
+    hosts = [each["host"] for each in decision["chosen"]]
     more = f" and {len(hosts) - 3} more" if len(hosts) > 3 else ""
     return ", ".join(hosts[:3]) + more
 
@@ -295,15 +295,15 @@ def _decisions(before: Answered, after: Answered) -> Table:
     return table
 
 
-def _servers(told: Answered) -> list[str]:
-    if told["outcome"] != "selected":
+def _servers(decision: Answered) -> list[str]:
+    if decision["outcome"] != "selected":
         return ["no host"]
-    top = {each["host"]: f" (weight {each['total']:.4g})" for each in told["top"][:1]}
-    return [each["host"] + top.pop(each["host"], "") for each in told["chosen"]]
+    top = {each["host"]: f" (weight {each['total']:.4g})" for each in decision["top"][:1]}
+    return [each["host"] + top.pop(each["host"], "") for each in decision["chosen"]]
 
 
-def _alternates(told: Answered) -> str:
-    first: Sequence[Answered] = told["alternates"][0] if told["alternates"] else []
+def _alternates(decision: Answered) -> str:
+    first: Sequence[Answered] = decision["alternates"][0] if decision["alternates"] else []
     return ", ".join(each["host"] for each in first) or "-"
 
 
@@ -316,10 +316,12 @@ def _filters(before: Answered, after: Answered) -> Table:
     return table
 
 
-def _removals(told: Answered) -> dict[str, int]:
+def _removals(outcome: Answered) -> dict[str, int]:
     """By cause how many hosts fell out, filters that removed none among them."""
-    found: dict[str, int] = {f"before filters: {k}": n for k, n in told["never_evaluated"].items()}
-    for each in told["filters"]:
+    found: dict[str, int] = {
+        f"before filters: {k}": n for k, n in outcome["never_evaluated"].items()
+    }
+    for each in outcome["filters"]:
         found[each["name"]] = each["start"] - each["end"]
         for reason, count in each["removed"].items():
             found[f"  {each['name']} {reason}"] = count

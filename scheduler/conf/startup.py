@@ -112,7 +112,7 @@ def parse(
     """Fill *conf* from the command line, the environment and the files, and set up logging.
 
     *cli_opts* are a program's own command-line options; *quiet* programs, commands for people,
-    log nothing below ERROR unless told otherwise; *description* is what ``--help`` begins with.
+    log nothing below ERROR by default; *description* is what ``--help`` begins with.
     Without ``--config-file`` and ``--config-dir`` the usual places are searched, or
     *default_config_files* taken.  Whatever cannot be used ends the program: one line on stderr
     and the status of :data:`scheduler.exit_codes.CONFIGURATION`; a command line that is not

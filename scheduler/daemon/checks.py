@@ -1,7 +1,7 @@
 """One list of checks of a configuration, for the start and for ``config validate``.
 
 A check yields the problems it finds.  The start ends with the first one, and ``config validate``
-names them all.  Nothing is written, and no secret is told.
+names them all.  Nothing is written, and no secret is shown.
 """
 
 import configparser

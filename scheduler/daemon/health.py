@@ -1,4 +1,4 @@
-"""Liveness and readiness of a worker: named checks, told by the code that knows.
+"""Liveness and readiness of a worker: named checks, reported by the code that knows.
 
 A worker *lives* as long as ending it would not help: its requests get on and it listens.  It is
 *ready* when a request that came now would be taken from the bus and decided on a state that

@@ -38,10 +38,10 @@ from scheduler.web.workers import Workers
 LOG = logging.getLogger(__name__)
 
 OPTION: Final = "[metrics_endpoint] host, port"
-TELL_SECONDS: Final = 2.0
+WRITE_SECONDS: Final = 2.0
 """Longest time between two writes of a worker's metrics, also when nobody asks: this is what
 remains of one that is killed."""
-_TELL: Final = "/worker/tell"
+_WRITE: Final = "/worker/write"
 HUB_SECONDS: Final = 1.5
 """Longest wait of an answer that needs the hub: less than the other workers wait."""
 
@@ -53,7 +53,7 @@ class Monitoring:
     """The address and the private folder that all workers share; made before they are forked.
 
     ``routes`` are this process's; ``workers`` are there to be asked; ``counters`` are those of
-    this worker; ``reports`` are told on a signal, whether or not anything is served.  Without
+    this worker; ``reports`` are written on a signal, whether or not anything is served.  Without
     *listening* nothing is served or counted; all of it may be used all the same.  *names* are those
     that may be asked for.
     """
@@ -86,7 +86,7 @@ class Monitoring:
     def from_conf(cls, conf: cfg.ConfigOpts, program: str) -> Monitoring:
         """As ``[metrics_endpoint]`` and ``[oslo_reports]`` say; ConfigurationError if it cannot be.
 
-        Reports of *program* are told on the signal from now on.
+        Reports of *program* are written on the signal from now on.
         """
         reports = Reports()
         reports.install(conf, program)
@@ -128,22 +128,22 @@ class Monitoring:
     def _serve_metrics(
         self, snapshots: Snapshots, count: int, ending: contextlib.ExitStack
     ) -> None:
-        """Tell regularly what this worker has counted, and show what all *count* workers have."""
-        telling = threading.Lock()
+        """Write this worker's samples regularly, and serve those of all *count* workers."""
+        writing = threading.Lock()
 
-        def tell() -> None:
-            with telling:
+        def write() -> None:
+            with writing:
                 samples = Samples()
                 for read in list(self._readings):
                     read(samples)
                 snapshots.write(samples)
 
-        def tell_now(_request: Request) -> Response:
-            self.hub.call(tell)
-            return Response.of_text("told")
+        def write_now(_request: Request) -> Response:
+            self.hub.call(write)
+            return Response.of_text("written")
 
         def answer(request: Request) -> Response:
-            self.workers.ask(_TELL)
+            self.workers.ask(_WRITE)
             samples, alive = snapshots.together()
             samples.set(catalogue.WORKERS, count, "configured")
             samples.set(catalogue.WORKERS, len(alive), "alive")
@@ -153,13 +153,13 @@ class Monitoring:
             return Response(body, content_type)
 
         snapshots.retire()
-        tell()
-        task = RepeatingTask("metrics", tell, TELL_SECONDS)
-        task.start(TELL_SECONDS)
-        ending.callback(tell)  # a last time
+        write()
+        task = RepeatingTask("metrics", write, WRITE_SECONDS)
+        task.start(WRITE_SECONDS)
+        ending.callback(write)  # a last time
         ending.callback(task.stop)
         self.routes.add("/metrics", answer)
-        self.routes.add(_TELL, tell_now)
+        self.routes.add(_WRITE, write_now)
 
     def _read_asked(self, samples: Samples) -> None:
         """Put what is found out for whoever asks into *samples*."""
@@ -215,8 +215,8 @@ class Monitoring:
                 checks.append(Check("answers", Status.FAIL, silent, answer.pid))
                 continue
             for plain in json.loads(answer.body)["checks"]:
-                told = plain["name"], Status(plain["status"]), plain["message"]
-                checks.append(Check(*told, answer.pid))
+                said = plain["name"], Status(plain["status"]), plain["message"]
+                checks.append(Check(*said, answer.pid))
         return _response(checks)
 
     def close(self) -> None:

@@ -113,7 +113,7 @@ class SighupHandler:
 
     def watch(self, reload: Callable[[], None]) -> None:
         """Call *reload* after each SIGHUP, in a thread (or greenlet) of its own, to the end."""
-        if self._sending_end.fileno() < 0:  # told to end before it had begun
+        if self._sending_end.fileno() < 0:  # ended before it had begun
             return
         self._is_watched = True
         for threads, work in (threading, self._watch), (native("threading"), self._wait):

@@ -1,4 +1,4 @@
-"""The Guru Meditation Report: what a process is at, told on SIGUSR2 (reference page service, 7).
+"""The Guru Meditation Report: what a process is at, on SIGUSR2 (reference page service, 7).
 
 It is made where the signal finds the process, be it in the middle of something or hanging, so
 nothing here takes a lock or waits; what changes meanwhile is left out.
@@ -43,7 +43,7 @@ class Report(guru_meditation_report.TextGuruMeditation):
     persistent_sections: ClassVar[list[tuple[str, Generator]]] = []
     #: The processes to pass the signal on to: a master's workers.
     workers: ClassVar[Callable[[], Iterable[int]]] = tuple
-    _told_at: ClassVar[float] = -math.inf
+    _written_at: ClassVar[float] = -math.inf
 
     def add_section(self, heading: Any, generator: Generator, index: int | None = None) -> None:
         super().add_section(heading, lambda: _guarded(generator), index)
@@ -62,11 +62,11 @@ class Report(guru_meditation_report.TextGuruMeditation):
         hence the file descriptor.  A worker that is signalled together with its master hears of
         it twice, and tells once.
         """
-        if time.monotonic() - cls._told_at < SPACING_SECONDS:
+        if time.monotonic() - cls._written_at < SPACING_SECONDS:
             return
         try:
             text = cls(version, frame).run().encode()
-        except Exception:  # noqa: BLE001 - told instead of the report
+        except Exception:  # noqa: BLE001 - written instead of the report
             text = f"No report could be made:\n{traceback.format_exc()}".encode()
         moment = datetime.datetime.now(datetime.UTC).strftime(cls.timestamp_fmt)
         try:
@@ -77,7 +77,7 @@ class Report(guru_meditation_report.TextGuruMeditation):
                 text = text[os.write(STDERR, text) :]
         except OSError as error:
             os.write(STDERR, f"No report could be written: {error}\n".encode())
-        cls._told_at = time.monotonic()
+        cls._written_at = time.monotonic()
         for pid in cls.workers():
             with contextlib.suppress(OSError):  # it has just ended
                 os.kill(pid, signal.SIGUSR2)
@@ -90,7 +90,7 @@ def _guarded(generator: Generator) -> Any:
         with contextlib.suppress(AttributeError):  # of what is a text already
             made.set_current_view_type("text")
         return str(made)
-    except Exception as error:  # noqa: BLE001 - a broken section is told, and the next one made
+    except Exception as error:  # noqa: BLE001 - a broken section is named, and the next one made
         return f"not available: {type(error).__name__}: {error}"
 
 

@@ -76,7 +76,7 @@ def build_manager(
 ) -> SchedulerManager:
     """The manager with the configured driver and host manager; nothing connects yet.
 
-    Without *notifications* nobody is told; without *builds* callers up to Juno cannot be served.
+    Without *notifications* none are sent; without *builds* callers up to Juno cannot be served.
     Raises an error that names the option when one of them, or a filter or weigher, is unknown.
     """
     plugins.prepare(conf)
@@ -293,7 +293,7 @@ class Service(Worker):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the scheduler until it is told to stop; returns the status to exit with."""
+    """Run the scheduler until it is stopped; returns the status to exit with."""
     set_defaults()
     conf = startup.parse(argv, BINARY, description=DESCRIPTION, cli_opts=CLI_OPTIONS)
     filter_scheduler.log_default_chain(conf)
@@ -320,7 +320,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def number_of_workers(conf: cfg.ConfigOpts) -> int:
-    """Number of worker processes; one per CPU unless told otherwise, where that is safe."""
+    """Number of worker processes; one per CPU unless configured otherwise, where that is safe."""
     claims = conf.scheduler.claims not in (None, loading.NONE)
     wanted = conf.scheduler.workers
     if wanted is None:

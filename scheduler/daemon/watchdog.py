@@ -96,7 +96,7 @@ def _connected(address: str) -> socket.socket | None:
     try:
         made.connect(f"\0{address[1:]}" if address.startswith("@") else address)
     except OSError as error:
-        LOG.warning("%s = %s: %s; nothing is told to a service manager", VARIABLE, address, error)
+        LOG.warning("%s = %s: %s; no service manager is notified", VARIABLE, address, error)
         made.close()
         return None
     return made

@@ -83,7 +83,7 @@ class Worker(oslo_service.ServiceBase):
         return lambda: None
 
     def _reloaded(self, outcome: Outcome) -> None:
-        """Told of each reload of this process."""
+        """Notified of each reload of this process."""
 
     def _report(self) -> WorkerReport:
         """State of the worker, for people and for the watchdog; asked every few seconds."""

@@ -141,7 +141,7 @@ class OlderHostManager:
     """All that *host_manager* is, and the steps of a decision that Nova's offers.
 
     HostStates of one ``get_all_host_states`` belong together; those that are picked are to be
-    told by their ``consume_from_request``, and keep that until their host reports again.
+    applied by their ``consume_from_request``, and keep that until their host reports again.
     """
 
     def __init__(self, host_manager: Any, policy: Policy) -> None:

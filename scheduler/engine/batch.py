@@ -1,4 +1,4 @@
-"""Several instances at once, before the table is told of any of them.
+"""Several instances at once, before the table has any of them.
 
 Filters and weighers are asked once per level: all hosts as if they had *k* servers of this
 request, which is columns plus *k* times the flavor.  1,000 servers on 10,000 hosts take some 35 ms
@@ -119,7 +119,7 @@ class Batch:
                 at_hand.follow()
 
     def first_of(self, rows: np.ndarray) -> int:
-        """The one of *rows*, in the table's order, that stood first; the table is told by now."""
+        """The one of *rows*, in the table's order, that stood first; the table has it by now."""
         places = np.flatnonzero(np.isin(self._hosts.rows, rows))
         now = Candidates(self._hosts.scope, self._hosts.rows[places])
         raws = [each.raw(now, self._request) for each in self._policy.weighers]

@@ -38,7 +38,7 @@ from scheduler.hosts.reservations import Reservation, Reservations
 NOT_ENOUGH_HOSTS = "There are not enough hosts available."
 
 OnRefusal = Callable[[Candidates, Evaluation, int], None]
-"""Told, before anything is undone, that none of the hosts would do for that instance."""
+"""Notified, before anything is undone, that none of the hosts would do for that instance."""
 
 
 @dataclass(frozen=True, slots=True)

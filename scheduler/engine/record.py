@@ -186,7 +186,7 @@ class DecisionRecord:
     elapsed_ms: float = 0.0
     #: ``selected``, or the code of the error.
     outcome: str = SELECTED
-    #: The error's text, with what is behind it where the caller is not told that.
+    #: The error's text, with what is behind it where the caller does not get that.
     failure: str | None = None
     #: Name of an internal fault in the log.
     fault_id: str | None = None

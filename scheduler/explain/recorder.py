@@ -191,7 +191,7 @@ class Recorder:
             try:
                 listener(record)
             except Exception:
-                LOG.exception("A decision could not be told of")
+                LOG.exception("A decision could not be recorded")
 
 
 def _note_failure(record: DecisionRecord, error: Exception) -> None:

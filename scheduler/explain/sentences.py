@@ -205,7 +205,7 @@ def _summary(record: Record) -> Iterable[str]:
         cells = ", ".join(record["cells_left_out"])
         yield f"  cells left out, because they did not answer: {cells}"
     if record["outcome"] == errors.NO_HOST_FITS and record["error"]:
-        yield f"  the caller was told: {record['error']}"
+        yield f"  the caller got: {record['error']}"
     if record["chosen"]:
         alternates = [each["host"] for row in record["alternates"][:1] for each in row]
         yield f"  alternates: {', '.join(alternates) or 'none'}"

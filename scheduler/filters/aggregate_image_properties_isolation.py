@@ -32,7 +32,7 @@ class AggregateImagePropertiesIsolation(HostFilter):
         namespace = options.aggregate_image_properties_isolation_namespace
         separator = options.aggregate_image_properties_isolation_separator
         self.prefix = f"{namespace}{separator or ''}" if namespace else ""
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Every key that is a property the image has lists, separated by commas, its value."""
@@ -54,8 +54,8 @@ class AggregateImagePropertiesIsolation(HostFilter):
             try:
                 value = properties.get(key)
             except AttributeError:
-                if key not in self._told:  # it can never matter
-                    self._told.add(key)
+                if key not in self._logged:  # it can never matter
+                    self._logged.add(key)
                     LOG.warning(_UNKNOWN, key)
                 continue
             if value and str(value) not in aggregate_metadata.split_values(aggregates, key):

@@ -129,7 +129,7 @@ class ReadCost:
 
 
 Listener = Callable[[ReadCost], None]
-"""Told after each read, by the thread that has read; must be quick, and raise nothing."""
+"""Notified after each read, by the thread that has read; must be quick, and raise nothing."""
 
 
 def is_due(done_at: float, every_seconds: float, now: float) -> bool:

@@ -60,14 +60,14 @@ STARTS_SECONDS: Final = 60
 class Complaints:
     """Warnings about what hosts report, each kind in one line; a host is named once."""
 
-    _told: dict[str, set[str]] = field(default_factory=dict)
+    _known: dict[str, set[str]] = field(default_factory=dict)
     _new: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
     def note(self, kind: str, host: str, text: str) -> None:
-        """Keep *text* about *host*, unless the same *kind* of warning was told of it."""
-        told = self._told.setdefault(kind, set())
-        if host not in told:
-            told.add(host)
+        """Keep *text* about *host*, unless the same *kind* of warning was logged of it."""
+        known = self._known.setdefault(kind, set())
+        if host not in known:
+            known.add(host)
             self._new.setdefault(kind, []).append((host, text))
 
     def tell(self) -> None:
@@ -264,7 +264,7 @@ class TableUpdater:
                 self._rename(node_id, None)
             elif None in (*known_as, row.uuid):
                 incomplete[node_id] = row.host or row.hypervisor_hostname
-                self._rename(node_id, None)  # half-written: nobody can be told to build there
+                self._rename(node_id, None)  # half-written: nobody can build there
             else:
                 known = table.rows.get(known_as)
                 live.add(known_as)
@@ -364,7 +364,7 @@ class TableUpdater:
         self.reservations.settle(now, several)
 
     def _forget_strangers(self) -> None:
-        """Keep nothing of hosts that are gone, or that somebody told of and that never came."""
+        """Keep nothing of hosts that are gone, or that somebody reported and that never came."""
         known, capabilities = self.table.known_hosts(), self.table.capabilities
         for host in self._cell_of_host.keys() - known:
             del self._cell_of_host[host]

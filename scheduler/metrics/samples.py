@@ -40,7 +40,7 @@ Key = tuple[str, tuple[str, ...]]
 """The name of a metric, and the values of its labels in the catalogue's order."""
 
 FRESH_SECONDS: Final = 10.0
-"""A worker that has told nothing for longer is not counted as alive."""
+"""A worker that has written nothing for longer is not counted as alive."""
 _BOUNDS: Final = [floatToGoString(bound) for bound in (*SECONDS_BUCKETS, float("inf"))]
 
 
@@ -181,7 +181,7 @@ class Snapshots:
     def retire(self) -> None:
         """Put the files of dead workers together; called by each one that begins."""
         with self._locked(fcntl.LOCK_EX):
-            # A process that begins has told nothing yet: what has its number is an earlier one's.
+            # A new process has written nothing yet: what has its number is an earlier one's.
             files = self._files().items()
             dead = [path for pid, path in files if pid == os.getpid() or not _exists(pid)]
             combined = self._of_the_dead()

@@ -27,7 +27,7 @@ MOST_HOSTS_REORDERED: Final = 64
 _UNKNOWN: Final = "nothing is known of its request"
 
 Progress = Callable[[int, int], None]
-"""Told how many of how many are done."""
+"""Notified how many of how many are done."""
 
 
 def _silent(done: int, total: int) -> None:

@@ -33,7 +33,7 @@ from scheduler.hosts.table import HostTable
 from scheduler.replay.description import FleetDescription, rows_of
 from scheduler.replay.row_fleet import RowFleet
 
-#: The moment at which a described fleet begins, unless told otherwise.
+#: The moment at which a described fleet begins, unless it names one.
 BEGIN: Final = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()
 #: Seconds until a reservation of this world would expire: never.
 _FOREVER: Final = float(2**40)
@@ -41,7 +41,7 @@ _BUILT: Final = "active"
 
 
 class VirtualClock:
-    """Seconds since the epoch; it stands still until it is told."""
+    """Seconds since the epoch; it stands still until it is set."""
 
     def __init__(self, now: float = BEGIN) -> None:
         self._now = now

@@ -6,7 +6,7 @@ name of what is behind the endpoint; whatever else that has stays out of reach. 
 in which a method appeared.
 
 Whatever arrives, the caller gets an answer and the server goes on serving.  The library answers
-with the traceback of whatever is raised; here a caller is told class, text and keywords, and never
+with the traceback of whatever is raised; here a caller gets class, text and keywords, and never
 where it happened.  What went wrong in this service is in the log, under the id that the caller
 gets (reference page rpc, sections 2, 5 and 7).
 """
@@ -57,7 +57,7 @@ CALLER_ERRORS: Final = (
     errors.UnsupportedObjectError,
     ArgumentMismatch,
 )
-"""The caller's fault: told to the caller, and one line here instead of a traceback."""
+"""The caller's fault: sent back, and one line here instead of a traceback."""
 
 
 class EndpointPolicy(oslo_messaging.ExplicitRPCAccessPolicy):
@@ -83,7 +83,7 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
     def dispatch(self, incoming: Any) -> Any:
         """Call the method that *incoming* asks for, and return its serialised result.
 
-        Whatever goes wrong is raised as an ExpectedException: the caller is told class and text.
+        Whatever goes wrong is raised as an ExpectedException: the caller gets class and text.
         """
         message = incoming.message
         try:
@@ -103,7 +103,7 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
             request_id = getattr(context, "request_id", None)
             with self.in_flight.request(message["method"], request_id):
                 return self._call(serving, incoming)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the caller is told
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
             if isinstance(error, CALLER_ERRORS):
                 self.refused[type(error).__name__] += 1
             refusal = _answer_to(error, message, incoming.ctxt)

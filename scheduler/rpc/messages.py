@@ -62,7 +62,7 @@ INFLATERS: Final[Mapping[str, Callable[[], Any]]] = {
     "application/x-bz2": bz2.BZ2Decompressor,
     "application/x-lzma": lzma.LZMADecompressor,
 }
-"""By the name in the header: what can be told where to stop."""
+"""By the name in the header: decompressors that stop at a limit."""
 _BROKEN: Final = (LookupError, TypeError, ValueError, OSError, EOFError, zlib.error, lzma.LZMAError)
 
 _KEPT: Final = ("method", "_msg_id", "_reply_q", "_unique_id", "_context_request_id")
@@ -100,9 +100,9 @@ def replace(raw: Any, message: dict[str, Any]) -> None:
     raw.properties["content_encoding"] = "utf-8"
 
 
-def refusal(told: Any) -> errors.InvalidRequest:
-    """The error for the sender of a message beyond a limit; *told* may be from anybody."""
-    field, reason, *_ = (*told, "", "") if isinstance(told, list) else ("message", told)
+def refusal(given: Any) -> errors.InvalidRequest:
+    """The error for the sender of a message beyond a limit; *given* may be from anybody."""
+    field, reason, *_ = (*given, "", "") if isinstance(given, list) else ("message", given)
     return errors.InvalidRequest(
         field=f"{field!s:.{LONGEST_NAME}}", reason=f"{reason!s:.{LONGEST_NAME}}"
     )

@@ -81,7 +81,7 @@ class Server(RPCServer):
         super()._on_incoming(incoming)
 
     def _process_incoming(self, incoming: Any) -> None:
-        """Nobody looks at what comes of it: an error around the dispatcher is told here."""
+        """Nobody looks at what comes of it: an error around the dispatcher is logged here."""
         try:
             super()._process_incoming(incoming)
         except Exception:

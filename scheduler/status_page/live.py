@@ -105,8 +105,8 @@ class LiveStatus:
         changes = self._fleet.changes(since)
         known = self._overview.latest()
         around = {name: known[name] for name in ("schedulers", "recorded", "error")}
-        told = {"pid": self._identity["pid"], "state_age_seconds": age, **around}
-        return {**told, **self._count(known["flavors"]), **changes}
+        common = {"pid": self._identity["pid"], "state_age_seconds": age, **around}
+        return {**common, **self._count(known["flavors"]), **changes}
 
     def _count(self, flavors: list[Any]) -> dict[str, Any]:
         """``totals`` by zone, and ``flavors`` that still ``fit``."""

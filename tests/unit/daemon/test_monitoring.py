@@ -105,7 +105,7 @@ def test_two_that_ask_at_once_take_turns(served: Served) -> None:
             met.append("two at once")
 
     served.monitoring._readings.append(meet)
-    threads = [threading.Thread(target=served.ask, args=("/worker/tell",)) for _ in range(2)]
+    threads = [threading.Thread(target=served.ask, args=("/worker/write",)) for _ in range(2)]
     for each in threads:
         each.start()
     for each in threads:

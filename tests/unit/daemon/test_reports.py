@@ -54,7 +54,7 @@ def as_before() -> Iterator[None]:
     gc.unfreeze()
     signal.signal(signal.SIGUSR2, handler)
     Report.persistent_sections = []
-    Report.workers, Report._told_at = tuple, -math.inf
+    Report.workers, Report._written_at = tuple, -math.inf
     cfg.CONF.reset()
 
 
@@ -90,7 +90,7 @@ def written(folder: pathlib.Path) -> str:
 
 
 def reported(folder: pathlib.Path) -> str:
-    """What is told when the signal comes now."""
+    """What is written when the signal comes now."""
     os.kill(os.getpid(), signal.SIGUSR2)
     os.kill(os.getpid(), signal.SIGUSR2)  # which it tells once, however often it is told to
     return written(folder)

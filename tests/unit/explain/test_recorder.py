@@ -72,7 +72,7 @@ def test_recordings_join_and_a_listener_that_fails_harms_nobody(caplog):
         assert not heard
     assert heard == list(recorder.records) == [outer]
     assert (outer.driver, outer.num_instances, outer.outcome) == ("Outer", 2, SELECTED)
-    assert "could not be told of" in caplog.text
+    assert "could not be recorded" in caplog.text
 
 
 @pytest.mark.parametrize("driver", ["filter_scheduler", "caching_scheduler", "chance_scheduler"])
