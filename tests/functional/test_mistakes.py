@@ -370,27 +370,29 @@ def test_a_case_that_cannot_be_decided_says_why(tmp_path: Path, tables: str) -> 
 HEAVY: Final = ("sqlalchemy", "numpy", "alembic", "eventlet", "oslo_messaging")
 OF_THE_BUS: Final = ("numpy", "alembic", "eventlet", "oslo_messaging")
 FORBIDDEN: Final[Mapping[str, tuple[str, ...]]] = {
-    "--version": HEAVY,
-    "--help": HEAVY,
-    "db version": OF_THE_BUS,
-    "host list": OF_THE_BUS,
-    "service list": OF_THE_BUS,
-    "aggregate list": OF_THE_BUS,
-    "flavor list": OF_THE_BUS,
+    "--version; --help": HEAVY,
+    "db version; host list; service list; aggregate list; flavor list": OF_THE_BUS,
     "claims list": ("alembic", "eventlet", "oslo_messaging"),
     "broker check": ("numpy", "alembic"),
 }
 
 
-@pytest.mark.parametrize("words", FORBIDDEN)
-def test_a_command_loads_only_what_it_needs(tmp_path: Path, tables: str, words: str) -> None:
+@pytest.mark.parametrize("commands", FORBIDDEN)
+def test_commands_load_only_what_they_need(tmp_path: Path, tables: str, commands: str) -> None:
     (tmp_path / "nova.conf").write_text(f"[database]\nconnection = {tables}\n")
-    given = words if words.startswith("--") else f"--config-file {tmp_path}/nova.conf {words}"
-    program = f"import sys; sys.argv[1:] = {given.split()}; from scheduler.cmd.manage import main\n"
+    words = [each.split() for each in commands.split("; ")]
+    if not commands.startswith("--"):
+        words = [["--config-file", f"{tmp_path}/nova.conf", *each] for each in words]
     path = tmp_path / "program.py"
     path.write_text(
-        f"{program}try:\n    main()\nexcept SystemExit:\n    pass\nprint([*sys.modules])"
+        f"""import contextlib, sys
+from scheduler.cmd.manage import main
+for sys.argv[1:] in {words}:
+    with contextlib.suppress(SystemExit):
+        main()
+print([*sys.modules])
+"""
     )
     loaded = os.popen(f"{process.program('python')} {path}").read().splitlines()[-1]
     assert "'scheduler.cmd.manage'" in loaded
-    assert [name for name in FORBIDDEN[words] if f"'{name}'" in loaded] == []
+    assert [name for name in FORBIDDEN[commands] if f"'{name}'" in loaded] == []

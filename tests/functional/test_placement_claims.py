@@ -27,9 +27,13 @@ def database(tmp_path: Path) -> Iterator[Database]:
     made.dispose()
 
 
-@pytest.fixture(params=["chosen", "fleet"])
+@pytest.fixture
 def fleet(database: Database, placement_server: Placement, request: pytest.FixtureRequest) -> Fleet:
-    return Fleet(database, placement_server, request.param)
+    return Fleet(database, placement_server, getattr(request, "param", "chosen"))
+
+
+#: What is claimed, and for whom, is the same however Placement is asked.
+BOTH = pytest.mark.parametrize("fleet", ["chosen", "fleet"], indirect=True)
 
 
 def a_worker(fleet: Fleet, **options: Any) -> Worker:
@@ -42,6 +46,7 @@ def three_hosts(fleet: Fleet) -> None:
         fleet.add(host)
 
 
+@BOTH
 def test_the_chosen_host_is_claimed_and_alternates_say_how_to(fleet: Fleet) -> None:
     three_hosts(fleet)
     name = a_name()
@@ -56,6 +61,7 @@ def test_the_chosen_host_is_claimed_and_alternates_say_how_to(fleet: Fleet) -> N
         assert each.allocation_request_version == "1.36"
 
 
+@BOTH
 def test_hosts_that_placement_does_not_offer_are_not_chosen(fleet: Fleet) -> None:
     fleet.add("p1", known=False)
     fleet.add("p2", traits=["CUSTOM_SLOW", "COMPUTE_STATUS_DISABLED"])
@@ -73,6 +79,7 @@ def test_hosts_that_placement_does_not_offer_are_not_chosen(fleet: Fleet) -> Non
     assert "Placement" in worker.driver.records[-1].failure
 
 
+@BOTH
 def test_all_instances_or_none_are_claimed(fleet: Fleet) -> None:
     three_hosts(fleet)
     worker = a_worker(fleet)
@@ -86,8 +93,8 @@ def test_all_instances_or_none_are_claimed(fleet: Fleet) -> None:
     assert [fleet.host_of(name) for name in names[:3]] == [[host] for host in hosts]
 
 
-@pytest.mark.parametrize("callers", [8])
-def test_workers_that_race_fill_the_fleet_and_no_more(fleet: Fleet, callers: int) -> None:
+@BOTH
+def test_workers_that_race_fill_the_fleet_and_no_more(fleet: Fleet) -> None:
     three_hosts(fleet)
     workers = [a_worker(fleet) for _ in range(2)]
     names = [a_name() for _ in range(16)]
@@ -98,7 +105,7 @@ def test_workers_that_race_fill_the_fleet_and_no_more(fleet: Fleet, callers: int
         except errors.NoValidHost:
             return None
 
-    with ThreadPoolExecutor(callers) as pool:
+    with ThreadPoolExecutor(8) as pool:
         hosts = list(pool.map(ask, range(16)))
     assert Counter(filter(None, hosts)) == {"p1": 4, "p2": 4, "p3": 4}
     for name, host in zip(names, hosts, strict=True):
@@ -106,6 +113,7 @@ def test_workers_that_race_fill_the_fleet_and_no_more(fleet: Fleet, callers: int
     assert set(fleet.used_mb().values()) == {MB}
 
 
+@BOTH
 def test_requests_of_several_servers_that_race_are_placed_whole_and_leak_nothing(fleet):
     three_hosts(fleet)
     workers = [a_worker(fleet) for _ in range(3)]
@@ -197,6 +205,7 @@ def test_a_rebuild_claims_nothing(fleet: Fleet) -> None:
     assert fleet.host_of(name) == []
 
 
+@BOTH
 def test_a_forced_host_is_asked_for_alone(fleet: Fleet) -> None:
     three_hosts(fleet)
     worker = a_worker(fleet, max_placement_results=1)
@@ -204,6 +213,7 @@ def test_a_forced_host_is_asked_for_alone(fleet: Fleet) -> None:
         assert worker.hosts(f"req-{host}", [a_name()], force_hosts=[host]) == [host]
 
 
+@BOTH
 def test_aggregates_narrow_the_hosts(fleet: Fleet) -> None:
     inside, outside = a_name(), a_name()
     fleet.add("p1", aggregates=[outside])
@@ -217,6 +227,7 @@ def test_aggregates_narrow_the_hosts(fleet: Fleet) -> None:
         assert [row[0].service_host for row in answer] == [host]
 
 
+@BOTH
 def test_resources_of_a_child_provider_are_claimed_with_the_host(fleet: Fleet) -> None:
     fleet.add("p1")
     node, child = fleet.add("p2"), a_name()
@@ -251,7 +262,8 @@ def test_the_conductor_claims_an_alternate(fleet: Fleet) -> None:
     assert fleet.host_of(name) == []
 
 
-def test_without_placement_there_is_no_valid_host_and_the_caller_learns_why(fleet):
+def test_without_placement_there_is_no_valid_host_and_the_caller_learns_why(fleet, monkeypatch):
+    monkeypatch.setattr("scheduler.claims.placement.memory.LOOK_SECONDS", 1.0)  # at the start
     fleet.add("p1")
     nowhere = {"auth_type": "none", "endpoint_override": "http://127.0.0.1:9"}
     worker = Worker(fleet.database, nowhere, placement_deadline_seconds=1)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.builders import examples
 from tests.unit.db.builders import without_triggers
 from tests.world import interleaving
 
@@ -11,7 +12,7 @@ STEPS = 25
 
 
 @pytest.mark.parametrize("counted", [True, False])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(examples(1)))
 def test_every_refresh_and_decision_is_that_of_a_full_read(synced_database, seed, counted):
     if not counted:
         without_triggers(synced_database)
