@@ -3,6 +3,7 @@
 import logging
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,27 @@ from tests.world.fleet import a_spec
 TOO_MUCH = 2 * fleet.MEMORY_MB
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+@contextmanager
+def five_hosts(folder: Path) -> Iterator[World]:
     """Hosts cmp1 to cmp5, each with a little more memory than the one before."""
-    with a_world(tmp_path, hosts=5) as made:
+    with a_world(folder, hosts=5) as made:
         for number in range(1, 6):
             free = fleet.MEMORY_MB - 10_000 + number
             behind_the_back(made, f"cmp{number}", free_ram_mb=free)
         made.subject.known_host_manager.refresh_everything()
+        yield made
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with five_hosts(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def kept_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One for tests which show that they leave it as it was."""
+    with five_hosts(tmp_path_factory.mktemp("kept")) as made:
         yield made
 
 
@@ -70,21 +84,21 @@ CASES: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_changes_and_that_nothing_stays(world, name, caplog):
+def test_what_changes_and_that_nothing_stays(kept_world, name, caplog):
     changes, before, after = CASES[name]
-    manager = world.subject.manager
+    manager = kept_world.subject.manager
     listened: list[Any] = []
     manager.recorder.listeners.append(listened.append)
-    state = everything(world)
+    state = everything(kept_world)
     bounds = [(each.minval, each.maxval) for each in manager.driver.settings.policy.weighers]
     with caplog.at_level(logging.INFO, "scheduler.explain"):
-        answer = what_if(world.subject, request=a_request(), **changes)
+        answer = what_if(kept_world.subject, request=a_request(), **changes)
     assert (hosts(answer["before"]), hosts(answer["after"])) == (before, after)
-    assert everything(world) == state
+    assert everything(kept_world) == state
     assert (len(manager.recorder.records), listened) == (0, [])
     assert "Placement of" not in caplog.text
     assert bounds == [(w.minval, w.maxval) for w in manager.driver.settings.policy.weighers]
-    assert list(world.subject.known_host_manager.reservations) == []
+    assert list(kept_world.subject.known_host_manager.reservations) == []
 
 
 def test_counts_add_up_and_hosts_gained_are_named(world: World) -> None:
@@ -170,11 +184,11 @@ MISTAKES: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 @pytest.mark.parametrize(("arguments", "text"), MISTAKES)
-def test_mistakes_name_the_argument_and_leave_nothing(world, arguments, text):
-    state = everything(world)
+def test_mistakes_name_the_argument_and_leave_nothing(kept_world, arguments, text):
+    state = everything(kept_world)
     with pytest.raises(errors.InvalidRequest, match=text):
-        what_if(world.subject, **{"request": a_request(), **arguments})
-    assert everything(world) == state
+        what_if(kept_world.subject, **{"request": a_request(), **arguments})
+    assert everything(kept_world) == state
 
 
 def test_added_hosts_have_what_the_host_has_that_they_are_like(world: World) -> None:
