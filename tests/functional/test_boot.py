@@ -13,7 +13,7 @@ from tests.world import usage
 from tests.world.booting import SERVER, boot, delete, hosts, states
 from tests.world.deployment import Deployment
 
-HOSTS = 8
+HOSTS = 5
 NO_HOST = "No valid host was found. There are not enough hosts available."
 SETTINGS = {
     "DEFAULT": {"reserved_host_memory_mb": 0, "periodic_fuzzy_delay": 0},

@@ -204,6 +204,7 @@ def test_reloads_are_counted(observed):
     assert after["last_reload_timestamp_seconds",] > after["process_start_time_seconds",]
 
 
+@pytest.mark.parametrize("observed", BACKENDS[:1], indirect=True)
 def test_a_broker_that_stops_and_comes_back(observed, tmp_path):
     endpoint = observed.endpoint
     for path in ("/healthz", "/readyz"):
