@@ -68,6 +68,10 @@ class Base(command.Command):
     status: int = exit_codes.OK
     parser: argparse.ArgumentParser
 
+    def get_epilog(self) -> str:
+        """Nothing, as the library would read all that is installed to name who brought this."""
+        return ""
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The parser, with the class's :attr:`arguments`."""
         self.parser = super().get_parser(prog_name)
