@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _show(asked: argparse.Namespace) -> int:
     with simulating(), plants.planted(asked.planted):
         seed = asked.replay if asked.shrink is None else asked.shrink
-        plan = Plan.from_seed(seed, plants.DIALECTS.get(asked.planted))
+        plan = Plan.from_seed(seed, **plants.IN_PLANS.get(asked.planted, {}))
         if asked.shrink is not None:
             plan = shrunk(plan, SHRINK_SECONDS)
             _say(f"{plan}\n")
@@ -112,13 +112,13 @@ def _plant(names: Sequence[str], jobs: int) -> bool:
 
 
 def _found(name: str) -> tuple[float, int, str]:
-    began, dialect = time.process_time(), plants.DIALECTS.get(name)
+    began, kind = time.process_time(), plants.IN_PLANS.get(name, {})
     with simulating(), plants.planted(name):
-        found = explore(itertools.count(1), sys.maxsize, PLANT_SECONDS, dialect)
+        found = explore(itertools.count(1), sys.maxsize, PLANT_SECONDS, **kind)
     taken, text = time.process_time() - began, ""
     for seed, told in found.failed:
         with simulating():  # without the planted fault nothing fails
-            text = "" if failure(Plan.from_seed(seed, dialect))[0] else told[:80]
+            text = "" if failure(Plan.from_seed(seed, **kind))[0] else told[:80]
     return taken, found.runs, text
 
 

@@ -11,6 +11,8 @@ from tests.simulation.server import Change, Row, Server
 COUNTED_TASKS = ("spawning",)
 #: After the claims went back, those of living workers are there again by then.
 WRITTEN_AGAIN_IN_SECONDS = 10.0
+#: A request that is refused sooner has not waited in vain for decisions that are not written.
+SOON_SECONDS = 1.5
 #: Until then somebody who knows what is missing has seen it, and has written the mark.
 UNSEEN_SECONDS = 3.0
 _WATCHED = {"claims", INSTANCES, NODES}
@@ -27,8 +29,9 @@ class Asked:
     answer: tuple[str, ...] | None = None
     handled: int = 0
     begun_at: float = 0.0
-    #: True while it would have fitted at every moment since it was first received.
-    fits: bool = True
+    #: True while it would have fitted at every moment since it was first received, beside what is
+    #: written; the second if all others under way take something, too.
+    fits: tuple[bool, bool] = (True, True)
     answered_by: Any = None
     answered_at: float = 0.0
     is_over: bool = False
@@ -131,8 +134,10 @@ class Checks:
     def _see_who_fits(self) -> None:
         free = self._free()
         for asked in self.handled.values():
-            if asked.fits and self._slots(asked, free) < len(asked.names):
-                asked.fits = False
+            if asked.fits[0]:
+                alone, beside = self._slots(asked, free)
+                wanted = len(asked.names)
+                asked.fits = alone >= wanted, asked.fits[1] and beside >= wanted
 
     def _free(self) -> dict[str, int]:
         """The memory that schedulers may think to be free, at least."""
@@ -153,8 +158,8 @@ class Checks:
         )
         return is_there or self._is_over(claim.consumer_uuid, claim.host)
 
-    def _slots(self, asked: Asked, free: dict[str, int]) -> int:
-        """Places for *asked*, if all others under way take what hinders it most."""
+    def _slots(self, asked: Asked, free: dict[str, int]) -> tuple[int, int]:
+        """Places for *asked*; and if all others under way take what hinders it most."""
         others = sum(
             each.gb * len(each.names) for each in self.handled.values() if each is not asked
         )
@@ -162,20 +167,21 @@ class Checks:
         for left in free.values():
             slots, rest = divmod(max(left, 0), asked.gb)
             costs += [rest + 1, *[asked.gb] * (slots - 1)] if slots else []
+        alone = len(costs)
         costs.sort()
         for cost in costs:
             others -= cost
             if others < 0:
                 break
             costs = costs[1:]
-        return len(costs)
+        return alone, len(costs)
 
     # --- requests ------------------------------------------------------------------------
 
     def received(self, asked: Asked) -> None:
         """A scheduler begins with a request."""
         if not asked.handled and not self._is_refused(asked):
-            asked.fits, asked.begun_at = True, self._kernel.now
+            asked.fits, asked.begun_at = (True, True), self._kernel.now
         asked.handled += 1
         self.handled[asked.request_id] = asked
         self._see_who_fits()
@@ -206,7 +212,7 @@ class Checks:
             return
         if answer:
             self._claimed(asked, answer)
-        elif asked.fits and self._server.failed_at < began:
+        elif asked.fits[self._kernel.now > began + SOON_SECONDS] and self._server.failed_at < began:
             free = self._free()
             self._kernel.fail("refused", f"{asked.request_id} of {asked.gb} GB fits: {free}")
 

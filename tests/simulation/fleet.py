@@ -111,7 +111,7 @@ class ModelReader:
             nodes = [r for r in tables[NODES].values() if r.seq > since or r.host in homes]
             return server.seq, found, nodes, list(tables[SERVICES].values())
 
-        latest, instances, nodes, services = server.execute(ask)
+        latest, instances, nodes, services = server.execute(ask, kind="read")
         if seen is None:
             nodes = server.execute(lambda _one: list(server.tables[NODES].values()))
         self._seen = latest

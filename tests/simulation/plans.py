@@ -1,6 +1,7 @@
 """Plans of runs: who asks for what when, what breaks when; all from one seed."""
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
@@ -11,13 +12,16 @@ FAULTS: Final[dict[str, tuple[float, ...]]] = {
     # The same when its next statement is on its way.
     "kill in a statement": (0.05, 1.0, 5.0),
     "freeze in a statement": (0.3, 2.5, 6.0, 20.0),
+    # When it has read the claims, and what the hosts report is on its way.
+    "freeze in a read": (6.0, 9.0),
     "jump": (2.5, 5.0, 700.0),
     "breaks": (0.02, 0.1),
     "down": (0.5, 4.0),
     "restart": (0.0,),
 }
-#: The tables of claims go back so many seconds: a restore, or a replica that takes over.
-GOING_BACK: Final = {"restore": (0.05, 0.5, 3.0)}
+#: The tables of claims go back so many seconds: a restore, or a replica that takes over.  Who is
+#: stopped for longer than the grace period cannot write its claims again.
+GOING_BACK: Final = {"restore": (0.05, 0.5, 3.0), "kill": FAULTS["kill"], "freeze": (0.3, 1.5)}
 DURATION: Final = 20.0
 
 
@@ -66,18 +70,27 @@ class Plan:
     acknowledges_first: bool
 
     @classmethod
-    def from_seed(cls, seed: int, dialect: str | None = None) -> Self:
-        """Draw a plan: each fourth with claims that go back, where no worker is stopped.
+    def from_seed(
+        cls, seed: int, dialect: str | None = None, kinds: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Draw a plan, on a server of that *dialect* and with those *kinds* of faults if given.
 
-        One that is stopped for longer than the grace period cannot write its claims again.
+        Else claims go back in each fourth.
         """
         rng = random.Random(seed)
         schedulers, hosts = rng.choice((2, 2, 3)), rng.choice((2, 2, 3, 5))
         requests = _requests(rng)
-        goes_back = rng.random() < 0.25
-        kinds = {**GOING_BACK, "kill": FAULTS["kill"]} if goes_back else FAULTS
+        kinds = (GOING_BACK if rng.random() < 0.25 else FAULTS) if kinds is None else kinds
         faults = tuple(
-            Fault(_time(rng, kind, requests), kind, rng.randrange(schedulers), rng.choice(amounts))
+            Fault(
+                # Claims go back where they are made.
+                rng.choice(requests).at + rng.uniform(0.0, 2.0)
+                if "restore" in kinds
+                else rng.uniform(0, DURATION),
+                kind,
+                rng.randrange(schedulers),
+                rng.choice(amounts),
+            )
             for kind, amounts in kinds.items()
             for _number in range(rng.choice((0, 0, 1, 2)))
         )
@@ -104,19 +117,12 @@ class Plan:
         return replace(self, **changes)
 
 
-def _time(rng: random.Random, kind: str, requests: tuple[RequestPlan, ...]) -> float:
-    """When something breaks: the claims go back where they are made."""
-    if kind in GOING_BACK:
-        return rng.choice(requests).at + rng.uniform(0.0, 2.0)
-    return rng.uniform(0, DURATION)
-
-
 def _requests(rng: random.Random) -> tuple[RequestPlan, ...]:
-    busy = rng.choice((0.1, 0.5, 3.0, DURATION))
+    busy, waves = rng.choice((0.1, 0.5, 3.0, DURATION)), (0.0, rng.choice((0.0, 1.0, 4.0)))
     return tuple(
         RequestPlan(
             number,
-            at=rng.uniform(0, busy),
+            at=rng.choice(waves) + rng.uniform(0, busy),
             gb=rng.choice((1, 1, 2, 3)),
             count=rng.choice((1, 1, 2)),
             fate=rng.choice(("build", "build", "build", "fail", "cancel", "retry")),

@@ -9,19 +9,25 @@ from typing import Any, Final
 
 from scheduler.claims import database, reader, recovery, writer
 from scheduler.claims.backend import Booked
-from scheduler.claims.reader import ClaimReader, KnownIds, utc
+from scheduler.claims.reader import ClaimReader
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.claims.writer import ClaimWriter
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts import instances
-from tests.simulation import statements, world
+from tests.simulation import plans, statements, world
 from tests.simulation.patches import MACHINE, attributes
 from tests.simulation.server import Server
 
 Plant = Callable[[], AbstractContextManager[None]]
 PLANTS: Final[dict[str, Plant]] = {}
-#: Where a fault is of one kind of server only.
-DIALECTS: Final = {"no limits for locks": "mysql"}
+READ: Final = "freeze in a read"
+#: Where a fault shows in some plans only.
+IN_PLANS: Final[dict[str | None, dict[str, Any]]] = {
+    "no limits for locks": {"dialect": "mysql"},
+    "claims after instances": {"kinds": {READ: plans.FAULTS[READ]}},
+    "nobody waits for the others": {"kinds": plans.GOING_BACK},
+    "refused in doubt": {"kinds": {}},
+}
 
 
 def _plant(name: str, owner: Any, **values: Any) -> None:
@@ -95,25 +101,17 @@ def _run_then_hosts(self: Any, ask: Any) -> Any:
     return replace(read, hosts=statements.begin(self.database, read.hosts)) if read.hosts else read
 
 
-def _add_without_skipped(self: Any, several: Any) -> None:
-    self.newest = max([self.newest, *several])
-
-
-PLANTS["claims after instances"] = lambda: attributes(
-    SharedReservations, settle=_settle_late, read_claims=lambda _self: None
-)
 _plant(
-    "foreign claims forgotten", SharedReservations, _count=lambda _self, _row, _key, _since: None
+    *("claims after instances", SharedReservations),
+    settle=_settle_late,
+    read_claims=lambda _self: None,
 )
-PLANTS["hosts are read after claims"] = lambda: attributes(ClaimReader, _run=_run_then_hosts)
+_plant("foreign claims forgotten", SharedReservations, _count=lambda *_what: None)
+_plant("hosts are read after claims", ClaimReader, _run=_run_then_hosts)
 _plant("never closed", ClaimReader, close=lambda _self, _ids, _now: True)
 _plant("purged at once", reader, KEPT=reader.datetime.timedelta(seconds=-1), PURGE_SECONDS=0.1)
 _plant("closed in time of the reader", reader, LATE_SECONDS=-1000.0, ALL_READ_SECONDS=1e9)
-PLANTS["late ids forgotten"] = lambda: _both(
-    attributes(KnownIds, add=_add_without_skipped),
-    attributes(reader, ALL_READ_SECONDS=1e9),
-    attributes(ClaimReader, want_all=lambda _self: None),
-)
+_plant("all is read but once", ClaimReader, want_all=lambda _self: None)
 
 # --- reservations ---------------------------------------------------------------------------
 
@@ -153,29 +151,13 @@ def _write_later(self: Any, request_id: str, decided: Any) -> Any:
 
 
 def _write_rows(self: Any, moves: Any, values: Any, existing: Any) -> Any:
-    try:
-        return self._session.run(
-            lambda connection: statements.claim(
-                connection, moves.values(), values, utc(self.reservations.clock())
-            )
-        )
-    except statements.db_exception.DBConnectionError:
-        return [statements.Row(id=-n, closed_at=None, **each) for n, each in enumerate(values, 1)]
+    made_up = (statements.Row(id=-n, closed_at=None, **each) for n, each in enumerate(values, 1))
+    return _WRITE_ROWS(self, moves, values, existing) or [*made_up]
 
 
-_WRITE = ClaimWriter.write
-
-
+_WRITE, _WRITE_ROWS = ClaimWriter.write, ClaimWriter._write_rows
 _plant("answered before it is written", ClaimWriter, write=_write_later)
 _plant("unknown ends are good", ClaimWriter, _write_rows=_write_rows)
 _plant("repeats are decided anew", writer, earlier_answer=lambda *_what: None)
 _plant("refusals are not written", database.DatabaseClaims, refuse=lambda *_what: True)
 _plant("refused in doubt", FilterScheduler, _fits_without_doubt=lambda *_what: False)
-
-
-@contextlib.contextmanager
-def _both(*several: AbstractContextManager[None]) -> Iterator[None]:
-    with contextlib.ExitStack() as stack:
-        for each in several:
-            stack.enter_context(each)
-        yield

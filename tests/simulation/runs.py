@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from tests.simulation.kernel import Violation
 from tests.simulation.plans import Plan
@@ -48,14 +48,14 @@ def failure(plan: Plan, tell: Callable[[str], None] | None = None) -> tuple[str,
     return "", "", world
 
 
-def explore(seeds: Iterator[int], points: int, seconds: float, dialect: str | None = None) -> Found:
+def explore(seeds: Iterator[int], points: int, seconds: float, **kind: Any) -> Found:
     """Run seeds until there were so many switch points, the time is over, or one fails.
 
-    The time is that of the processor: others may need it, too.
+    *kind* is that of the plans.  The time is that of the processor: others may need it, too.
     """
     found, ends_at = Found(), time.process_time() + seconds
     for seed in seeds:
-        what, text, world = failure(Plan.from_seed(seed, dialect))
+        what, text, world = failure(Plan.from_seed(seed, **kind))
         found.runs += 1
         found.points += world.kernel.steps
         found.counts.update(world.counts)

@@ -88,13 +88,12 @@ class Transaction:
 
     def insert(self, table: str, unique: tuple[str, ...], **values: Any) -> Row:
         """Insert a row: its id is drawn now, whether this is committed or not."""
-        key = tuple(values[name] for name in unique)
+        row, key = Row(id=self.server.next_id(table), **values), tuple(values[n] for n in unique)
         if unique:
             self.lock(table, unique, key)
-            for row in self.rows(table):
-                if all(getattr(row, name) == values[name] for name in unique):
+            for other in self.rows(table):
+                if all(getattr(other, name) == values[name] for name in unique):
                     raise db_exception.DBDuplicateEntry(columns=list(unique))
-        row = Row(id=self.server.next_id(table), **values)
         self.lock(table, row.id)
         self.put(table, row.id, row)
         return row
@@ -116,8 +115,8 @@ class Server:
         self.break_rate = 0.0
         #: When a client was last told that its connection is broken.
         self.failed_at = float("-inf")
-        #: By client what to do when it has sent its next statement.
-        self.at_statement: dict[Process, Callable[[], None]] = {}
+        #: By client and kind what to do when it has sent its next statement of that kind.
+        self.at_statement: dict[tuple[Process, str], Callable[[], None]] = {}
         self.on_commit: Callable[[list[Change]], None] = lambda _changes: None
         self.on_deadlock: Callable[[Any], None] = lambda _key: None
         self._ids = dict.fromkeys(self.tables, 0)
@@ -262,6 +261,7 @@ class Server:
         one: Transaction | None = None,
         *,
         writes: bool = False,
+        kind: str = "statement",
     ) -> Any:
         """The result of *statement* for the current task's process, in *one* or by itself."""
         kernel, random = self.kernel, self.kernel.random.random
@@ -277,7 +277,8 @@ class Server:
             if one is not None:
                 self.end(one)
             raise db_exception.DBConnectionError()
-        if self.at_statement and (act := self.at_statement.pop(owner, None)) is not None:
+        act = self.at_statement.pop((owner, kind), None)
+        if act is not None:
             kernel.at(kernel.now, act)
         if writes:
             result = self._run_apart(statement, one, owner, leaves=bool(breaks))
@@ -287,7 +288,7 @@ class Server:
             if one is not None:
                 self.end(one)
             raise db_exception.DBConnectionError()
-        kernel.point("answer")
+        kernel.sleep(0.0 if act is None else kernel.tick)
         return result
 
     def _run_apart(

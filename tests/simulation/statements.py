@@ -1,7 +1,7 @@
 """The statements of ``scheduler.db.claims`` on the model of a server, and a database made of it.
 
-Each function has the name, arguments and result of the product's.  Nothing compares the two on a
-real server yet.
+Each function has the name, arguments and result of the product's.  The two are compared by
+``tests/functional/claims/test_model_of_servers.py``.
 """
 
 import contextlib
@@ -283,7 +283,7 @@ def _swap(one: Transaction, moves: Moves) -> None:
     """Move hosts on, or raise Moved.
 
     PostgreSQL locks what its statement saw when it began, and looks at the rows again then.
-    MariaDB looks at the row of now, and does not wait for one that does not match.
+    MariaDB locks every row, and looks at it then.
     """
     server = one.server
     is_seen = server.dialect_name == "postgresql"
@@ -291,7 +291,7 @@ def _swap(one: Transaction, moves: Moves) -> None:
     locked = []
     for number, expected, following in moves:
         server.kernel.point("swap")
-        if number in seen if is_seen else _matches(one, number, expected):
+        if number in seen if is_seen else one.get(HOSTS, number):
             one.lock(HOSTS, number)
             if _matches(one, number, expected):
                 locked.append((number, following))

@@ -206,7 +206,7 @@ class World:
         else:
             for name, host in zip(names, answer, strict=True):
                 self._build(name, host, request.pause)
-            kernel.sleep(kernel.random.choice((0.1, 5.0)))
+            kernel.sleep(kernel.random.choice((0.1, 5.0, 12.0)))
             for name, host in zip(names, answer, strict=True):
                 kernel.point("delete")
                 self.fleet.delete(name)
@@ -263,10 +263,11 @@ class World:
     def _break(self, fault: Fault) -> None:
         if self.bus.is_calm:
             return
-        if fault.kind.endswith(" in a statement"):
-            now = replace(fault, kind=fault.kind.split()[0])
+        if " in a " in fault.kind:
+            what, moment = fault.kind.split(" in a ")
             process = self.schedulers[fault.target].process
-            self.server.at_statement[process] = functools.partial(self._break, now)
+            later = functools.partial(self._break, replace(fault, kind=what))
+            self.server.at_statement[process, moment] = later
             return
         self.tell("fault", f"{fault.kind} s{fault.target} {fault.amount}")
         self.counts[fault.kind] += 1
