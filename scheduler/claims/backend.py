@@ -169,9 +169,6 @@ class Claiming:
 class Claims:
     """No claims: the reservations of one worker are its own."""
 
-    needs_regular_reads: ClassVar[bool] = False
-    """True when the state must be read now and then, also when nobody asks for hosts."""
-
     offers_hosts: ClassVar[bool] = False
     """True when only hosts that it offers are given out."""
 
@@ -179,7 +176,7 @@ class Claims:
     """Reason why claims were not possible of late, if they were not."""
 
     needs_database: ClassVar[bool] = False
-    """True when nothing can be answered while the database is away."""
+    """True when claims are in it: nothing is answered without it, and all is read regularly."""
 
     @contextlib.contextmanager
     def open(self, request: Request) -> Iterator[Claiming]:

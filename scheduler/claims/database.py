@@ -39,12 +39,12 @@ LOG = logging.getLogger(__name__)
 
 
 class DatabaseClaims(Claims):
-    """Writes every answer as claims before it is given; *lock* is that of decisions.
+    """Writes every answer as claims before it is given, or raises StateUnavailable.
 
-    While the database does not answer, StateUnavailable is raised.
+    *lock* is that of decisions.
     """
 
-    needs_regular_reads = needs_database = True
+    needs_database = True
 
     def __init__(
         self,
@@ -75,11 +75,7 @@ class DatabaseClaims(Claims):
 
     @contextlib.contextmanager
     def open(self, request: Request) -> Iterator[Claiming]:
-        """See the base class.
-
-        Who decides after the write under way can come with all others into the next one, and
-        knows what it found.
-        """
+        """See the base class: decided after the write under way, all come into the next one."""
         self.writer.wait()
         with _answering():
             yield _Claiming(self, request)

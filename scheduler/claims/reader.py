@@ -32,9 +32,7 @@ NEVER_CLOSED: Final = datetime.datetime(9999, 1, 1)
 class KnownIds:
     """Ids of the claims that were read: all up to that of ``newest`` but those ``skipped``.
 
-    An id is drawn when a claim is written, and is visible when its transaction is committed: one
-    that was skipped may come later, or never where the transaction was rolled back.  A read of
-    all open claims finds whatever came, so those that were skipped before it are forgotten.
+    These may come late, or never; a read of all open claims finds whatever came.
     """
 
     def __init__(self) -> None:
@@ -74,17 +72,17 @@ class ClaimReader:
     """Reads of, and closing in, the claims of *database*, with the times at which they are due.
 
     Times are in seconds since the epoch.  What was read is read again until it was :meth:`taken`.
-    *lock* is for this reader alone: requests read the news while the state is read.
     """
 
-    def __init__(self, database: Database, lock: Any = None) -> None:
+    def __init__(self, database: Database) -> None:
         self.database = database
         #: Number of reads that have begun.
         self.reads = 0
         self.ids = KnownIds()
         self.read_at = NEVER
         self._session = ReadSession(database)
-        self._reading = lock or threading.Lock()
+        # Requests read the news while the state is read.
+        self._reading = threading.Lock()
         self._needs_all = True
         self._all_read_at = self._closed_at = self._purged_at = NEVER
 

@@ -176,7 +176,7 @@ class FilterScheduler(Scheduler):
     def run_periodic_tasks(self, context: Any) -> None:
         """See which claims are over, also when nobody asks for hosts."""
         del context
-        if self.claims.needs_regular_reads:
+        if self.claims.needs_database:
             self.host_manager.refresh()
 
     def reconfigured(self, conf: Any) -> Callable[[], None]:
@@ -224,7 +224,7 @@ class FilterScheduler(Scheduler):
         with self.claims.open(request) as claiming:
             record.placement = claiming.placement
             self._timed(record, REFRESH, self._read_for, request)
-            reads_again = self.claims.needs_regular_reads or self._is_older_than(request)
+            reads_again = self.claims.needs_database or self._is_older_than(request)
             while record.races_lost < MOST_DECISIONS:
                 try:
                     offered = self._timed(record, CLAIM, claiming.offered)
@@ -277,7 +277,7 @@ class FilterScheduler(Scheduler):
         with self.host_manager.lock:
             doubtful = claiming.in_doubt()
             # What was in doubt when it was refused may be given back by now.
-            if not doubtful and not self.claims.needs_regular_reads:
+            if not doubtful and not self.claims.needs_database:
                 return False
             unseen = DecisionRecord(record.request_id, request.names, request.count, record.seed)
             with reservations.without(doubtful):

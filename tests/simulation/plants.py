@@ -102,7 +102,8 @@ def _run_then_hosts(self: Any, ask: Any) -> Any:
 
 
 _plant(
-    *("claims after instances", SharedReservations),
+    "claims after instances",
+    SharedReservations,
     settle=_settle_late,
     read_claims=lambda _self: None,
 )

@@ -164,25 +164,6 @@ def test_times_are_in_utc_wherever_the_worker_runs():
     assert utc(86400.9) == datetime.datetime(1970, 1, 2)
 
 
-@pytest.mark.parametrize(
-    ("notes", "newest", "skipped"),
-    [
-        pytest.param([], 0, set(), id="none"),
-        pytest.param([{1, 2, 3}], 3, set(), id="one after the other"),
-        pytest.param([{1}, {4}], 4, {2, 3}, id="some passed over"),
-        pytest.param([{1}, {4}, {2}], 4, {3}, id="one comes late"),
-        pytest.param([set()], 0, set(), id="none so far"),
-        pytest.param([{4}, {2}, {2, 4}], 4, {1, 3}, id="met again"),
-        pytest.param([{1}, set()], 1, set(), id="nothing new"),
-    ],
-)
-def test_what_is_skipped(notes, newest, skipped):
-    known = KnownIds()
-    for ids in notes:
-        known.add([(number, -number) for number in ids])
-    assert (known.newest, known.skipped) == ((newest, -newest), skipped)
-
-
 def test_only_the_latest_of_many_are_waited_for():
     known = KnownIds()
     known.add([(10 * SKIPPED_AT_MOST, 1)])
