@@ -81,19 +81,7 @@ class Plan:
         schedulers, hosts = rng.choice((2, 2, 3)), rng.choice((2, 2, 3, 5))
         requests = _requests(rng)
         kinds = (GOING_BACK if rng.random() < 0.25 else FAULTS) if kinds is None else kinds
-        faults = tuple(
-            Fault(
-                # Claims go back where they are made.
-                rng.choice(requests).at + rng.uniform(0.0, 2.0)
-                if "restore" in kinds
-                else rng.uniform(0, DURATION),
-                kind,
-                rng.randrange(schedulers),
-                rng.choice(amounts),
-            )
-            for kind, amounts in kinds.items()
-            for _number in range(rng.choice((0, 0, 1, 2)))
-        )
+        faults = _faults(rng, kinds, requests, schedulers)
         return cls(
             seed,
             schedule=seed,
@@ -115,6 +103,23 @@ class Plan:
     def but(self, **changes: Any) -> Self:
         """The plan with other values."""
         return replace(self, **changes)
+
+
+def _faults(
+    rng: random.Random, kinds: Mapping[str, Any], requests: tuple[RequestPlan, ...], schedulers: int
+) -> tuple[Fault, ...]:
+    """Claims go back where they are made, all else breaks at any time."""
+
+    def at() -> float:
+        if "restore" in kinds:
+            return rng.choice(requests).at + rng.uniform(0.0, 2.0)
+        return rng.uniform(0, DURATION)
+
+    return tuple(
+        Fault(at(), kind, rng.randrange(schedulers), rng.choice(amounts))
+        for kind, amounts in kinds.items()
+        for _number in range(rng.choice((0, 0, 1, 2)))
+    )
 
 
 def _requests(rng: random.Random) -> tuple[RequestPlan, ...]:
