@@ -8,14 +8,11 @@ from typing import Any, ClassVar, Self
 from scheduler import errors
 from scheduler.objects import registry
 from scheduler.objects.fields import (
-    BOOL,
-    DATETIME,
     UNSET,
     BadValue,
     Field,
     ListOf,
     Manifest,
-    ObjectOf,
     described,
     fields,
     made,
@@ -27,8 +24,8 @@ ADDRESSES = (ipaddress.IPv4Address, ipaddress.IPv6Address)
 _SHARED = frozenset((str, int, float, bool, type(None), datetime.datetime, *ADDRESSES))
 
 PERSISTENT: dict[str, Field] = {
-    **fields(DATETIME, "created_at updated_at deleted_at", nullable=True),
-    "deleted": Field(BOOL, default=False),
+    **fields(datetime.datetime, "created_at updated_at deleted_at", nullable=True),
+    "deleted": Field(bool, default=False),
 }
 """The fields of every object with a database row of its own (section 1.5)."""
 
@@ -348,7 +345,7 @@ class ListObject(WireObject):
 
     def __init_subclass__(cls, of: type[WireObject], version: str) -> None:
         cls.VERSION = version
-        cls.FIELDS = {"objects": Field(ListOf(ObjectOf(of)), unset=list)}
+        cls.FIELDS = {"objects": Field(ListOf(of), unset=list)}
         super().__init_subclass__()
 
     def __init__(self, **values: Any) -> None:

@@ -10,7 +10,9 @@ import datetime
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin
+from uuid import UUID
 
 from oslo_utils import strutils
 
@@ -111,18 +113,34 @@ def _to_predicate(value: Any) -> str:
     raise ValueError(f"{text!r} is not a version predicate such as '>=2.6,<3.0'")
 
 
-STR = Kind(_to_text, str)
-INT = Kind(int, int)
 SIZE = Kind(_to_size)
-FLOAT = Kind(float, float)
-BOOL = Kind(bool, bool)
 FLEXIBLE_BOOL = Kind(lambda value: strutils.bool_from_string(str(value)), bool)
-UUID = Kind(str, str)
 PREDICATE = Kind(_to_predicate)
-DATETIME = _Formatted(_to_datetime, _from_datetime)
 IP = _Formatted(ipaddress.ip_address, str)
-IPV4 = _Formatted(ipaddress.IPv4Address, str)
-IPV6 = _Formatted(ipaddress.IPv6Address, str)
+KINDS: dict[Any, Kind] = {
+    str: Kind(_to_text, str),
+    int: Kind(int, int),
+    float: Kind(float, float),
+    bool: Kind(bool, bool),
+    UUID: Kind(str, str),
+    datetime.datetime: _Formatted(_to_datetime, _from_datetime),
+    ipaddress.IPv4Address: _Formatted(ipaddress.IPv4Address, str),
+    ipaddress.IPv6Address: _Formatted(ipaddress.IPv6Address, str),
+}
+"""The kinds that are named by a type of Python's.  A UUID is kept as text."""
+
+
+def kind_of(kind: Any) -> Kind:
+    """*kind*, or the one that a type names: ``dict[str, int | None]``, the class of an object."""
+    if isinstance(kind, Kind) or kind in KINDS:
+        return KINDS.get(kind, kind)
+    inner = get_args(kind)
+    if get_origin(kind) is dict:
+        nullable = isinstance(inner[1], UnionType)
+        return DictOf(get_args(inner[1])[0] if nullable else inner[1], nullable)
+    if inner:
+        return (SetOf if get_origin(kind) is set else ListOf)(inner[0])
+    return ObjectOf(kind)
 
 
 class EnumOf(Kind):
@@ -158,9 +176,9 @@ class EnumOf(Kind):
 class ListOf(Kind):
     """A list whose elements are converted; any iterable but text and mappings is taken."""
 
-    def __init__(self, element: Kind) -> None:
+    def __init__(self, element: Any) -> None:
         super().__init__(self._converted, plain_on_wire=False)
-        self.element = element
+        self.element = kind_of(element)
 
     def _converted(self, value: Any) -> list[Any]:
         exact, convert = self.element.exact, self.element.convert
@@ -191,9 +209,9 @@ class SetOf(ListOf):
 class DictOf(Kind):
     """A mapping from text to converted values, with nulls where *nullable*."""
 
-    def __init__(self, element: Kind, nullable: bool = False) -> None:
+    def __init__(self, element: Any, nullable: bool = False) -> None:
         super().__init__(self._converted, plain_on_wire=False)
-        self.element = element
+        self.element = kind_of(element)
         self.nullable = nullable
 
     def _converted(self, value: Any) -> dict[str, Any]:
@@ -299,7 +317,7 @@ class Field:
 
     def __init__(
         self,
-        kind: Kind,
+        kind: Any,
         nullable: bool = False,
         default: Any = UNSET,
         *,
@@ -308,9 +326,9 @@ class Field:
         read_only: bool = False,
         sensitive: bool = False,
     ) -> None:
-        self.kind = kind
-        self.exact = kind.exact
-        self.convert = kind.convert
+        self.kind = kind_of(kind)
+        self.exact = self.kind.exact
+        self.convert = self.kind.convert
         self.nullable = nullable
         self.default = default
         self.unset = default if unset is UNSET else unset
@@ -337,7 +355,7 @@ def made(default: Any) -> Any:
     return default() if callable(default) else default
 
 
-def fields(kind: Kind, names: str, **options: Any) -> dict[str, Field]:
+def fields(kind: Any, names: str, **options: Any) -> dict[str, Field]:
     """Rows for all *names*, words separated by blanks, with the same kind and options."""
     return {name: Field(kind, **options) for name in names.split()}
 

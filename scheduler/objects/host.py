@@ -1,34 +1,17 @@
 """Hosts: compute nodes, PCI pools, metrics, services, aggregates, cells (objects, 5 and 6)."""
 
+import datetime
 from collections.abc import Sequence
 from typing import Any, Self
+from uuid import UUID
 
 from scheduler import errors
-from scheduler.objects import registry
+from scheduler.objects import enums, registry
 from scheduler.objects.base import PERSISTENT, ListObject, WireObject, from_primitive
-from scheduler.objects.enums import (
-    ARCHITECTURES,
-    HYPERVISOR_TYPES,
-    METRICS,
-    PERCENT_METRICS,
-    VM_MODES,
-    canonical_architecture,
-    canonical_hypervisor_type,
-    canonical_vm_mode,
-)
 from scheduler.objects.fields import (
-    BOOL,
-    DATETIME,
-    FLOAT,
-    INT,
     IP,
-    STR,
-    UUID,
-    DictOf,
     EnumOf,
     Field,
-    ListOf,
-    ObjectOf,
     described,
     fields,
     mapping,
@@ -41,12 +24,12 @@ class CellMapping(WireObject):
 
     VERSION = "1.1"
     FIELDS = {
-        "id": Field(INT, read_only=True),
+        "id": Field(int, read_only=True),
         "uuid": Field(UUID),
-        "name": Field(STR, nullable=True),
-        **fields(STR, "transport_url database_connection", sensitive=True),
-        "disabled": Field(BOOL, default=False, since=(1, 1)),
-        **fields(DATETIME, "created_at updated_at", nullable=True),
+        "name": Field(str, nullable=True),
+        **fields(str, "transport_url database_connection", sensitive=True),
+        "disabled": Field(bool, default=False, since=(1, 1)),
+        **fields(datetime.datetime, "created_at updated_at", nullable=True),
     }
 
 
@@ -55,9 +38,11 @@ class HVSpec(WireObject):
 
     VERSION = "1.2"
     FIELDS = {
-        "arch": Field(EnumOf(ARCHITECTURES, canonical_architecture, strict=False)),
-        "hv_type": Field(EnumOf(HYPERVISOR_TYPES, canonical_hypervisor_type, strict=False)),
-        "vm_mode": Field(EnumOf(VM_MODES, canonical_vm_mode, strict=False)),
+        "arch": Field(EnumOf(enums.ARCHITECTURES, enums.canonical_architecture, strict=False)),
+        "hv_type": Field(
+            EnumOf(enums.HYPERVISOR_TYPES, enums.canonical_hypervisor_type, strict=False)
+        ),
+        "vm_mode": Field(EnumOf(enums.VM_MODES, enums.canonical_vm_mode, strict=False)),
     }
 
     @classmethod
@@ -71,11 +56,10 @@ class PciDevicePool(WireObject):
 
     VERSION = "1.1"
     FIELDS = {
-        "product_id": Field(STR),
-        "vendor_id": Field(STR),
-        "numa_node": Field(INT, nullable=True),
-        "tags": Field(DictOf(STR, nullable=True), unset=dict),
-        "count": Field(INT),
+        **fields(str, "product_id vendor_id"),
+        "numa_node": Field(int, nullable=True),
+        "tags": Field(dict[str, str | None], unset=dict),
+        "count": Field(int),
     }
 
     @classmethod
@@ -118,25 +102,25 @@ class ComputeNode(WireObject):
 
     VERSION = "1.19"
     FIELDS = {
-        "id": Field(INT, read_only=True),
+        "id": Field(int, read_only=True),
         "uuid": Field(UUID, read_only=True),
-        "service_id": Field(INT, nullable=True),
-        "host": Field(STR, nullable=True),
-        **fields(INT, "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used"),
-        "hypervisor_type": Field(STR),
-        "hypervisor_version": Field(INT),
-        "hypervisor_hostname": Field(STR, nullable=True),
-        **fields(INT, "free_ram_mb free_disk_gb current_workload running_vms", nullable=True),
-        "cpu_info": Field(STR, nullable=True),
-        "disk_available_least": Field(INT, nullable=True),
-        "metrics": Field(STR, nullable=True),
-        "stats": Field(DictOf(STR, nullable=True), nullable=True),
+        "service_id": Field(int, nullable=True),
+        "host": Field(str, nullable=True),
+        **fields(int, "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used"),
+        "hypervisor_type": Field(str),
+        "hypervisor_version": Field(int),
+        "hypervisor_hostname": Field(str, nullable=True),
+        **fields(int, "free_ram_mb free_disk_gb current_workload running_vms", nullable=True),
+        "cpu_info": Field(str, nullable=True),
+        "disk_available_least": Field(int, nullable=True),
+        "metrics": Field(str, nullable=True),
+        "stats": Field(dict[str, str | None], nullable=True),
         "host_ip": Field(IP, nullable=True),
-        "numa_topology": Field(STR, nullable=True),
-        "supported_hv_specs": Field(ListOf(ObjectOf(HVSpec)), unset=list),
-        "pci_device_pools": Field(ObjectOf(PciDevicePoolList), nullable=True),
-        **fields(FLOAT, "cpu_allocation_ratio ram_allocation_ratio disk_allocation_ratio"),
-        "mapped": Field(INT, since=(1, 18)),
+        "numa_topology": Field(str, nullable=True),
+        "supported_hv_specs": Field(list[HVSpec], unset=list),
+        "pci_device_pools": Field(PciDevicePoolList, nullable=True),
+        **fields(float, "cpu_allocation_ratio ram_allocation_ratio disk_allocation_ratio"),
+        "mapped": Field(int, since=(1, 18)),
         **PERSISTENT,
     }
 
@@ -150,16 +134,16 @@ class Service(WireObject):
 
     VERSION = "1.22"
     FIELDS = {
-        "id": Field(INT, read_only=True),
+        "id": Field(int, read_only=True),
         "uuid": Field(UUID, since=(1, 21)),
-        **fields(STR, "host binary topic", nullable=True),
-        "report_count": Field(INT),
-        "disabled": Field(BOOL),
-        **fields(STR, "disabled_reason availability_zone", nullable=True),
-        "compute_node": Field(ObjectOf(ComputeNode)),
-        "last_seen_up": Field(DATETIME, nullable=True),
-        "forced_down": Field(BOOL),
-        "version": Field(INT),
+        **fields(str, "host binary topic", nullable=True),
+        "report_count": Field(int),
+        "disabled": Field(bool),
+        **fields(str, "disabled_reason availability_zone", nullable=True),
+        "compute_node": Field(ComputeNode),
+        "last_seen_up": Field(datetime.datetime, nullable=True),
+        "forced_down": Field(bool),
+        "version": Field(int),
         **PERSISTENT,
     }
 
@@ -170,11 +154,11 @@ class Aggregate(WireObject):
     VERSION = "1.3"
     COMPUTED = ("availability_zone",)
     FIELDS = {
-        "id": Field(INT),
+        "id": Field(int),
         "uuid": Field(UUID),
-        "name": Field(STR),
-        "hosts": Field(ListOf(STR), nullable=True, unset=list),
-        "metadata": Field(DictOf(STR), nullable=True, unset=dict),
+        "name": Field(str),
+        "hosts": Field(list[str], nullable=True, unset=list),
+        "metadata": Field(dict[str, str], nullable=True, unset=dict),
         **PERSISTENT,
     }
 
@@ -193,18 +177,18 @@ class MonitorMetric(WireObject):
 
     VERSION = "1.1"
     FIELDS = {
-        "name": Field(EnumOf(METRICS, strict=False)),
-        "value": Field(INT),
-        "numa_membw_values": Field(DictOf(INT), nullable=True),
-        "timestamp": Field(DATETIME),
-        "source": Field(STR),
+        "name": Field(EnumOf(enums.METRICS, strict=False)),
+        "value": Field(int),
+        "numa_membw_values": Field(dict[str, int], nullable=True),
+        "timestamp": Field(datetime.datetime),
+        "source": Field(str),
     }
 
     @classmethod
     def read_dict(cls, value: dict[str, Any]) -> Self:
         """Read one entry of the text; a percentage is cut to an int after scaling, as in Nova."""
         values = {name: value[name] for name in cls.FIELDS if value.get(name) is not None}
-        scaled = values.get("name") in PERCENT_METRICS
+        scaled = values.get("name") in enums.PERCENT_METRICS
         if scaled and isinstance(values.get("value"), (int, float)):
             values["value"] *= 100
         return cls.read_fields(values)

@@ -1,39 +1,18 @@
 """The image of a request, its properties, and their older spellings (objects page, section 3)."""
 
+import datetime
 from collections.abc import Callable, Mapping
 from typing import Any, Self
+from uuid import UUID
 
+from scheduler.objects import enums
 from scheduler.objects.base import WireObject
-from scheduler.objects.enums import (
-    ARCHITECTURE,
-    CARRIED_BUS,
-    CPU_POLICY,
-    CPU_THREAD_POLICY,
-    DEVICE_TYPE,
-    DISK_BUS,
-    ENCRYPTION_FORMATS,
-    HYPERVISOR_TYPE,
-    OS_TYPE,
-    PCI_NUMA_POLICY,
-    SCSI_MODEL,
-    VM_MODE,
-    carried,
-    used,
-)
 from scheduler.objects.fields import (
     CONVERSION_ERRORS,
-    DATETIME,
     FLEXIBLE_BOOL,
-    INT,
     PREDICATE,
-    STR,
-    UUID,
     BadValue,
-    DictOf,
     Field,
-    ListOf,
-    ObjectOf,
-    SetOf,
     fields,
     located,
     mapping,
@@ -82,13 +61,13 @@ class ImageMetaProps(WireObject):
     VERSION = "1.44"
     FIELDS = {
         **fields(
-            STR,
+            str,
             "hw_auto_disk_config hw_cpu_realtime_mask hw_disk_type hw_machine_type hw_mem_page_size"
             " img_owner_id img_root_device_name img_signature os_admin_user os_command_line"
             " os_distro",
         ),
         **fields(
-            INT,
+            int,
             "hw_cpu_cores hw_cpu_sockets hw_cpu_max_cores hw_cpu_max_sockets hw_cpu_max_threads"
             " hw_cpu_threads hw_device_id hw_numa_nodes hw_serial_port_count hw_video_ram"
             " hw_maxphysaddr_bits hw_redirected_usb_ports img_compression_level img_version",
@@ -102,51 +81,51 @@ class ImageMetaProps(WireObject):
             " os_require_quiesce os_skip_agent_inject_files_at_boot os_skip_agent_inject_ssh",
         ),
         **fields(UUID, "hw_ephemeral_encryption_secret_uuid img_signature_certificate_uuid"),
-        **fields(ARCHITECTURE, "hw_architecture hw_emulation_architecture"),
-        **fields(DISK_BUS, "hw_cdrom_bus hw_disk_bus"),
-        **fields(CARRIED_BUS, "hw_floppy_bus hw_rescue_bus"),
-        **fields(ListOf(DictOf(STR, nullable=True)), "img_block_device_mapping img_mappings"),
-        "hw_cpu_policy": Field(CPU_POLICY),
-        "hw_cpu_thread_policy": Field(CPU_THREAD_POLICY),
-        "hw_firmware_type": Field(used("uefi bios")),
-        "hw_input_bus": Field(carried("usb virtio")),
-        "hw_mem_encryption_model": Field(used("amd-sev amd-sev-es amd-sev-snp intel-tdx")),
-        "hw_numa_cpus": Field(ListOf(SetOf(INT))),
-        "hw_numa_mem": Field(ListOf(INT)),
-        "hw_pci_numa_affinity_policy": Field(PCI_NUMA_POLICY),
-        "hw_pointer_model": Field(carried("usbtablet")),
-        "hw_rescue_device": Field(DEVICE_TYPE),
-        "hw_rng_model": Field(carried("virtio")),
-        "hw_scsi_model": Field(SCSI_MODEL),
-        "hw_video_model": Field(used("cirrus qxl vga vmvga xen virtio gop none bochs")),
+        **fields(enums.ARCHITECTURE, "hw_architecture hw_emulation_architecture"),
+        **fields(enums.DISK_BUS, "hw_cdrom_bus hw_disk_bus"),
+        **fields(enums.CARRIED_BUS, "hw_floppy_bus hw_rescue_bus"),
+        **fields(list[dict[str, str | None]], "img_block_device_mapping img_mappings"),
+        "hw_cpu_policy": Field(enums.CPU_POLICY),
+        "hw_cpu_thread_policy": Field(enums.CPU_THREAD_POLICY),
+        "hw_firmware_type": Field(enums.used("uefi bios")),
+        "hw_input_bus": Field(enums.carried("usb virtio")),
+        "hw_mem_encryption_model": Field(enums.used("amd-sev amd-sev-es amd-sev-snp intel-tdx")),
+        "hw_numa_cpus": Field(list[set[int]]),
+        "hw_numa_mem": Field(list[int]),
+        "hw_pci_numa_affinity_policy": Field(enums.PCI_NUMA_POLICY),
+        "hw_pointer_model": Field(enums.carried("usbtablet")),
+        "hw_rescue_device": Field(enums.DEVICE_TYPE),
+        "hw_rng_model": Field(enums.carried("virtio")),
+        "hw_scsi_model": Field(enums.SCSI_MODEL),
+        "hw_video_model": Field(enums.used("cirrus qxl vga vmvga xen virtio gop none bochs")),
         "hw_vif_model": Field(
-            used(
+            enums.used(
                 "virtio ne2k_pci pcnet rtl8139 e1000 e1000e netfront spapr-vlan lan9118 sriov"
                 " vmxnet vmxnet3 igb"
             )
         ),
-        "hw_viommu_model": Field(used("intel smmuv3 virtio auto")),
-        "hw_vm_mode": Field(VM_MODE),
-        "hw_watchdog_action": Field(carried("none pause poweroff reset disabled")),
-        "hw_tpm_model": Field(used("tpm-tis tpm-crb")),
-        "hw_tpm_version": Field(used("1.2 2.0")),
-        "hw_ephemeral_encryption_format": Field(used(ENCRYPTION_FORMATS)),
-        "hw_maxphysaddr_mode": Field(used("passthrough emulate")),
-        "hw_sound_model": Field(carried("sb16 es1370 pcspk ac97 ich6 ich9 usb virtio")),
-        "hw_usb_model": Field(carried("none nec-xhci qemu-xhci")),
+        "hw_viommu_model": Field(enums.used("intel smmuv3 virtio auto")),
+        "hw_vm_mode": Field(enums.VM_MODE),
+        "hw_watchdog_action": Field(enums.carried("none pause poweroff reset disabled")),
+        "hw_tpm_model": Field(enums.used("tpm-tis tpm-crb")),
+        "hw_tpm_version": Field(enums.used("1.2 2.0")),
+        "hw_ephemeral_encryption_format": Field(enums.used(enums.ENCRYPTION_FORMATS)),
+        "hw_maxphysaddr_mode": Field(enums.used("passthrough emulate")),
+        "hw_sound_model": Field(enums.carried("sb16 es1370 pcspk ac97 ich6 ich9 usb virtio")),
+        "hw_usb_model": Field(enums.carried("none nec-xhci qemu-xhci")),
         "img_hv_requested_version": Field(PREDICATE),
-        "img_hv_type": Field(HYPERVISOR_TYPE),
-        "img_config_drive": Field(carried("optional mandatory")),
-        "img_signature_hash_method": Field(carried("SHA-224 SHA-256 SHA-384 SHA-512")),
+        "img_hv_type": Field(enums.HYPERVISOR_TYPE),
+        "img_config_drive": Field(enums.carried("optional mandatory")),
+        "img_signature_hash_method": Field(enums.carried("SHA-224 SHA-256 SHA-384 SHA-512")),
         "img_signature_key_type": Field(
-            carried(
+            enums.carried(
                 "DSA ECC_SECP384R1 ECC_SECP521R1 ECC_SECT409K1 ECC_SECT409R1 ECC_SECT571K1"
                 " ECC_SECT571R1 RSA-PSS"
             )
         ),
-        "os_secure_boot": Field(carried("required disabled optional")),
-        "os_type": Field(OS_TYPE),
-        "traits_required": Field(ListOf(STR)),
+        "os_secure_boot": Field(enums.carried("required disabled optional")),
+        "os_type": Field(enums.OS_TYPE),
+        "traits_required": Field(list[str]),
     }
 
     @classmethod
@@ -212,16 +191,16 @@ class ImageMeta(WireObject):
     VERSION = "1.8"
     FIELDS = {
         "id": Field(UUID),
-        **fields(STR, "name status visibility"),
+        **fields(str, "name status visibility"),
         "protected": Field(FLEXIBLE_BOOL),
-        **fields(STR, "checksum owner"),
-        **fields(INT, "size virtual_size"),
-        **fields(STR, "container_format disk_format"),
-        **fields(DATETIME, "created_at updated_at", nullable=True),
-        "tags": Field(ListOf(STR)),
-        "direct_url": Field(STR),
-        **fields(INT, "min_ram min_disk"),
-        "properties": Field(ObjectOf(ImageMetaProps), unset=ImageMetaProps),
+        **fields(str, "checksum owner"),
+        **fields(int, "size virtual_size"),
+        **fields(str, "container_format disk_format"),
+        **fields(datetime.datetime, "created_at updated_at", nullable=True),
+        "tags": Field(list[str]),
+        "direct_url": Field(str),
+        **fields(int, "min_ram min_disk"),
+        "properties": Field(ImageMetaProps, unset=ImageMetaProps),
     }
 
     @classmethod

@@ -1,26 +1,15 @@
 """Instances and what travels with them (pages objects, 5 and 7, and conductor, 8.2 and 11)."""
 
+import datetime
+import ipaddress
 from collections.abc import Mapping
 from typing import Any, Self
+from uuid import UUID
 
 from scheduler.objects import registry
 from scheduler.objects.base import PERSISTENT, ListObject, WireObject
 from scheduler.objects.enums import DEVICE_TYPE, ENCRYPTION_FORMATS, PCI_NUMA_POLICY, carried
-from scheduler.objects.fields import (
-    BOOL,
-    DATETIME,
-    INT,
-    IPV4,
-    IPV6,
-    STR,
-    UUID,
-    BadValue,
-    DictOf,
-    Field,
-    ListOf,
-    ObjectOf,
-    fields,
-)
+from scheduler.objects.fields import BadValue, Field, ListOf, ObjectOf, fields
 from scheduler.objects.numa import InstanceNUMATopology
 from scheduler.objects.registry import AnyObject
 from scheduler.objects.request_parts import Flavor, SecurityGroupList
@@ -33,12 +22,12 @@ class InstancePCIRequest(WireObject):
 
     VERSION = "1.4"
     FIELDS = {
-        "count": Field(INT),
-        "spec": Field(ListOf(DictOf(STR, nullable=True)), unset=list),
-        "alias_name": Field(STR, nullable=True),
-        "is_new": Field(BOOL, default=False),
+        "count": Field(int),
+        "spec": Field(list[dict[str, str | None]], unset=list),
+        "alias_name": Field(str, nullable=True),
+        "is_new": Field(bool, default=False),
         "request_id": Field(UUID, nullable=True),
-        "requester_id": Field(STR, nullable=True, since=(1, 3)),
+        "requester_id": Field(str, nullable=True, since=(1, 3)),
         "numa_policy": Field(PCI_NUMA_POLICY, nullable=True, since=(1, 2)),
     }
 
@@ -52,7 +41,7 @@ class InstancePCIRequests(WireObject):
     VERSION = "1.1"
     FIELDS = {
         "instance_uuid": Field(UUID),
-        "requests": Field(ListOf(ObjectOf(InstancePCIRequest)), unset=list),
+        "requests": Field(list[InstancePCIRequest], unset=list),
     }
 
     @classmethod
@@ -96,10 +85,10 @@ class Instance(_SinceMajorOne):
     VERSION = "2.8"
     COMPUTED = ("name",)
     FIELDS = {
-        "id": Field(INT),
+        "id": Field(int),
         "uuid": Field(UUID),
         **fields(
-            STR,
+            str,
             "user_id project_id reservation_id vm_state task_state locked_by host node launched_on"
             " availability_zone cell_name image_ref kernel_id ramdisk_id os_type architecture"
             " vm_mode root_device_name default_ephemeral_device default_swap_device config_drive"
@@ -107,30 +96,30 @@ class Instance(_SinceMajorOne):
             nullable=True,
         ),
         **fields(
-            INT,
+            int,
             "launch_index power_state progress memory_mb vcpus root_gb ephemeral_gb"
             " instance_type_id compute_id",
             nullable=True,
         ),
         **fields(
-            BOOL,
+            bool,
             "locked cleaned hidden shutdown_terminate disable_terminate",
             nullable=True,
             default=False,
         ),
-        "auto_disk_config": Field(BOOL, nullable=True),
-        **fields(STR, "user_data key_data", nullable=True, sensitive=True),
-        "access_ip_v4": Field(IPV4, nullable=True),
-        "access_ip_v6": Field(IPV6, nullable=True),
+        "auto_disk_config": Field(bool, nullable=True),
+        **fields(str, "user_data key_data", nullable=True, sensitive=True),
+        "access_ip_v4": Field(ipaddress.IPv4Address, nullable=True),
+        "access_ip_v6": Field(ipaddress.IPv6Address, nullable=True),
         "ephemeral_key_uuid": Field(UUID, nullable=True),
-        **fields(DATETIME, "launched_at terminated_at", nullable=True),
-        "metadata": Field(DictOf(STR), unset=dict),
-        "system_metadata": Field(DictOf(STR, nullable=True), unset=dict),
-        "flavor": Field(ObjectOf(Flavor)),
-        **fields(ObjectOf(Flavor), "old_flavor new_flavor", nullable=True),
+        **fields(datetime.datetime, "launched_at terminated_at", nullable=True),
+        "metadata": Field(dict[str, str], unset=dict),
+        "system_metadata": Field(dict[str, str | None], unset=dict),
+        "flavor": Field(Flavor),
+        **fields(Flavor, "old_flavor new_flavor", nullable=True),
         "numa_topology": Field(ObjectOf(InstanceNUMATopology, plain=True), nullable=True),
         "pci_requests": Field(ObjectOf(InstancePCIRequests, plain=True), nullable=True),
-        "security_groups": Field(ObjectOf(SecurityGroupList)),
+        "security_groups": Field(SecurityGroupList),
         **fields(
             AnyObject(),
             "pci_devices info_cache fault tags services keypairs migration_context device_metadata"
@@ -155,30 +144,30 @@ class BlockDeviceMapping(WireObject):
 
     VERSION = "1.21"
     FIELDS = {
-        "id": Field(INT),
+        "id": Field(int),
         "uuid": Field(UUID, since=(1, 18)),
         "instance_uuid": Field(UUID),
-        "instance": Field(ObjectOf(Instance), nullable=True),
+        "instance": Field(Instance, nullable=True),
         "source_type": Field(carried("blank image snapshot volume"), nullable=True),
         "destination_type": Field(carried("local volume"), nullable=True),
-        "guest_format": Field(STR, nullable=True),
+        "guest_format": Field(str, nullable=True),
         "device_type": Field(DEVICE_TYPE, nullable=True),
-        "disk_bus": Field(STR, nullable=True),
-        "boot_index": Field(INT, nullable=True),
-        "device_name": Field(STR, nullable=True),
-        "delete_on_termination": Field(BOOL, default=False),
-        **fields(STR, "snapshot_id volume_id", nullable=True),
-        "volume_size": Field(INT, nullable=True),
-        "image_id": Field(STR, nullable=True),
-        "no_device": Field(BOOL, default=False),
-        "connection_info": Field(STR, nullable=True, sensitive=True),
-        "tag": Field(STR, nullable=True),
+        "disk_bus": Field(str, nullable=True),
+        "boot_index": Field(int, nullable=True),
+        "device_name": Field(str, nullable=True),
+        "delete_on_termination": Field(bool, default=False),
+        **fields(str, "snapshot_id volume_id", nullable=True),
+        "volume_size": Field(int, nullable=True),
+        "image_id": Field(str, nullable=True),
+        "no_device": Field(bool, default=False),
+        "connection_info": Field(str, nullable=True, sensitive=True),
+        "tag": Field(str, nullable=True),
         "attachment_id": Field(UUID, nullable=True),
-        "volume_type": Field(STR, nullable=True),
-        "encrypted": Field(BOOL, default=False),
+        "volume_type": Field(str, nullable=True),
+        "encrypted": Field(bool, default=False),
         "encryption_secret_uuid": Field(UUID, nullable=True),
         "encryption_format": Field(carried(ENCRYPTION_FORMATS), nullable=True),
-        "encryption_options": Field(STR, nullable=True),
+        "encryption_options": Field(str, nullable=True),
         **PERSISTENT,
     }
 
@@ -191,7 +180,7 @@ class Tag(WireObject):
     """A word that a user has put on a server."""
 
     VERSION = "1.1"
-    FIELDS = fields(STR, "resource_id tag")
+    FIELDS = fields(str, "resource_id tag")
 
 
 class TagList(ListObject, of=Tag, version="1.1"):
@@ -203,15 +192,15 @@ class BuildRequest(WireObject):
 
     VERSION = "1.3"
     FIELDS = {
-        "id": Field(INT),
+        "id": Field(int),
         "instance_uuid": Field(UUID),
-        "project_id": Field(STR),
-        "instance": Field(ObjectOf(Instance)),
+        "project_id": Field(str),
+        "instance": Field(Instance),
         "block_device_mappings": Field(
-            ObjectOf(BlockDeviceMappingList), unset=BlockDeviceMappingList, since=(1, 1)
+            BlockDeviceMappingList, unset=BlockDeviceMappingList, since=(1, 1)
         ),
-        "tags": Field(ObjectOf(TagList), unset=TagList, since=(1, 3)),
-        **fields(DATETIME, "created_at updated_at", nullable=True),
+        "tags": Field(TagList, unset=TagList, since=(1, 3)),
+        **fields(datetime.datetime, "created_at updated_at", nullable=True),
     }
 
 
@@ -220,21 +209,21 @@ class Migration(WireObject):
 
     VERSION = "1.8"
     FIELDS = {
-        "id": Field(INT),
+        "id": Field(int),
         "uuid": Field(UUID),
         "instance_uuid": Field(UUID, nullable=True),
         **fields(
-            STR,
+            str,
             "source_compute dest_compute source_node dest_node dest_host status migration_type"
             " user_id project_id",
             nullable=True,
         ),
         **fields(
-            INT,
+            int,
             "old_instance_type_id new_instance_type_id memory_total memory_processed"
             " memory_remaining disk_total disk_processed disk_remaining dest_compute_id",
             nullable=True,
         ),
-        **fields(BOOL, "hidden cross_cell_move", default=False),
+        **fields(bool, "hidden cross_cell_move", default=False),
         **PERSISTENT,
     }

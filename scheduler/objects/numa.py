@@ -3,23 +3,17 @@
 import json
 from collections.abc import Mapping
 from typing import Any, Self
+from uuid import UUID
 
 from scheduler import errors
 from scheduler.objects import registry
 from scheduler.objects.base import WireObject, from_primitive
 from scheduler.objects.enums import CPU_POLICY, CPU_THREAD_POLICY, EMULATOR_THREADS_POLICY
 from scheduler.objects.fields import (
-    BOOL,
-    FLOAT,
-    INT,
-    STR,
-    UUID,
     BadValue,
-    DictOf,
     Field,
     ListOf,
     ObjectOf,
-    SetOf,
     described,
     fields,
     mapping,
@@ -33,7 +27,7 @@ class VirtCPUTopology(WireObject):
     """Sockets, cores and threads of a guest."""
 
     VERSION = "1.0"
-    FIELDS = fields(INT, "sockets cores threads", nullable=True, default=1)
+    FIELDS = fields(int, "sockets cores threads", nullable=True, default=1)
 
 
 class InstanceNUMACell(WireObject):
@@ -46,14 +40,14 @@ class InstanceNUMACell(WireObject):
     VERSION = "1.6"
     FILL_DEFAULTS = True
     FIELDS = {
-        "id": Field(INT),
-        "cpuset": Field(SetOf(INT), unset=set),
-        "pcpuset": Field(SetOf(INT), unset=set, since=(1, 5)),
-        "cpuset_reserved": Field(SetOf(INT), nullable=True, default=None, since=(1, 4)),
-        "memory": Field(INT),
-        "pagesize": Field(INT, nullable=True, default=None),
-        "cpu_topology": Field(ObjectOf(VirtCPUTopology), nullable=True),
-        "cpu_pinning_raw": Field(DictOf(INT), nullable=True, default=None),
+        "id": Field(int),
+        "cpuset": Field(set[int], unset=set),
+        "pcpuset": Field(set[int], unset=set, since=(1, 5)),
+        "cpuset_reserved": Field(set[int], nullable=True, default=None, since=(1, 4)),
+        "memory": Field(int),
+        "pagesize": Field(int, nullable=True, default=None),
+        "cpu_topology": Field(VirtCPUTopology, nullable=True),
+        "cpu_pinning_raw": Field(dict[str, int], nullable=True, default=None),
         "cpu_policy": Field(CPU_POLICY, nullable=True, default=None),
         "cpu_thread_policy": Field(CPU_THREAD_POLICY, nullable=True, default=None),
     }
@@ -119,9 +113,9 @@ class InstanceNUMATopology(WireObject):
 
     VERSION = "1.3"
     FIELDS = {
-        "id": Field(INT),
+        "id": Field(int),
         "instance_uuid": Field(UUID),
-        "cells": Field(ListOf(ObjectOf(InstanceNUMACell)), unset=list),
+        "cells": Field(list[InstanceNUMACell], unset=list),
         "emulator_threads_policy": Field(EMULATOR_THREADS_POLICY, nullable=True, since=(1, 3)),
     }
 
@@ -160,7 +154,7 @@ class NetworkMetadata(WireObject):
 
     VERSION = "1.0"
     LISTS_CHANGES = True
-    FIELDS = {"physnets": Field(SetOf(STR), unset=set), "tunneled": Field(BOOL, unset=False)}
+    FIELDS = {"physnets": Field(set[str], unset=set), "tunneled": Field(bool, unset=False)}
 
 
 class NUMATopologyLimits(WireObject):
@@ -169,8 +163,8 @@ class NUMATopologyLimits(WireObject):
     VERSION = "1.1"
     LISTS_CHANGES = True
     FIELDS = {
-        **fields(FLOAT, "cpu_allocation_ratio ram_allocation_ratio"),
-        "network_metadata": Field(ObjectOf(NetworkMetadata), since=(1, 1)),
+        **fields(float, "cpu_allocation_ratio ram_allocation_ratio"),
+        "network_metadata": Field(NetworkMetadata, since=(1, 1)),
     }
 
     @classmethod
@@ -195,9 +189,9 @@ class NUMAPagesTopology(WireObject):
 
     VERSION = "1.1"
     FIELDS = {
-        **fields(INT, "size_kb total"),
-        "used": Field(INT, default=0),
-        "reserved": Field(INT, default=0, since=(1, 1)),
+        **fields(int, "size_kb total"),
+        "used": Field(int, default=0),
+        "reserved": Field(int, default=0, since=(1, 1)),
     }
 
 
@@ -209,16 +203,16 @@ class NUMACell(WireObject):
 
     VERSION = "1.5"
     FIELDS = {
-        "id": Field(INT, read_only=True),
-        "cpuset": Field(SetOf(INT), unset=set),
-        "pcpuset": Field(SetOf(INT), since=(1, 4)),
-        "memory": Field(INT),
-        **fields(INT, "cpu_usage memory_usage", default=0),
-        "pinned_cpus": Field(SetOf(INT), unset=set),
-        "siblings": Field(ListOf(SetOf(INT)), unset=list),
-        "mempages": Field(ListOf(ObjectOf(NUMAPagesTopology)), unset=list),
-        "network_metadata": Field(ObjectOf(NetworkMetadata), since=(1, 3)),
-        "socket": Field(INT, nullable=True, since=(1, 5)),
+        "id": Field(int, read_only=True),
+        "cpuset": Field(set[int], unset=set),
+        "pcpuset": Field(set[int], since=(1, 4)),
+        "memory": Field(int),
+        **fields(int, "cpu_usage memory_usage", default=0),
+        "pinned_cpus": Field(set[int], unset=set),
+        "siblings": Field(list[set[int]], unset=list),
+        "mempages": Field(list[NUMAPagesTopology], unset=list),
+        "network_metadata": Field(NetworkMetadata, since=(1, 3)),
+        "socket": Field(int, nullable=True, since=(1, 5)),
     }
 
     @classmethod
@@ -247,7 +241,7 @@ class NUMATopology(WireObject):
     """The NUMA cells of a host; false when there are none."""
 
     VERSION = "1.2"
-    FIELDS = {"cells": Field(ListOf(ObjectOf(NUMACell)), unset=list)}
+    FIELDS = {"cells": Field(list[NUMACell], unset=list)}
 
     def __len__(self) -> int:
         return len(self.cells)

@@ -2,23 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
+from uuid import UUID
 
 from scheduler import errors
 from scheduler.objects.base import PERSISTENT, ListObject, WireObject
 from scheduler.objects.fields import (
-    BOOL,
-    FLOAT,
-    INT,
     IP,
     SIZE,
-    STR,
-    UUID,
     BadValue,
-    DictOf,
     Field,
-    ListOf,
-    ObjectOf,
-    SetOf,
     fields,
     mapping,
 )
@@ -34,17 +26,17 @@ class Flavor(WireObject):
 
     VERSION = "1.2"
     FIELDS = {
-        "id": Field(INT),
-        "name": Field(STR, nullable=True),
+        "id": Field(int),
+        "name": Field(str, nullable=True),
         **fields(SIZE, "memory_mb vcpus root_gb ephemeral_gb"),
-        "flavorid": Field(STR),
+        "flavorid": Field(str),
         "swap": Field(SIZE),
-        "rxtx_factor": Field(FLOAT, nullable=True, default=1.0),
-        "vcpu_weight": Field(INT, nullable=True),
-        **fields(BOOL, "disabled is_public"),
-        "extra_specs": Field(DictOf(STR), unset=dict),
-        "projects": Field(ListOf(STR), unset=list),
-        "description": Field(STR, nullable=True, since=(1, 2)),
+        "rxtx_factor": Field(float, nullable=True, default=1.0),
+        "vcpu_weight": Field(int, nullable=True),
+        **fields(bool, "disabled is_public"),
+        "extra_specs": Field(dict[str, str], unset=dict),
+        "projects": Field(list[str], unset=list),
+        "description": Field(str, nullable=True, since=(1, 2)),
         **PERSISTENT,
     }
 
@@ -58,13 +50,13 @@ class InstanceGroup(WireObject):
 
     VERSION = "1.11"
     FIELDS = {
-        "id": Field(INT),
-        **fields(STR, "user_id project_id", nullable=True),
+        "id": Field(int),
+        **fields(str, "user_id project_id", nullable=True),
         "uuid": Field(UUID),
-        "name": Field(STR, nullable=True),
-        **fields(ListOf(STR), "policies members hosts", nullable=True, unset=list),
-        "policy": Field(STR, nullable=True, since=(1, 11)),
-        "_rules": Field(DictOf(STR), unset=dict, since=(1, 11)),
+        "name": Field(str, nullable=True),
+        **fields(list[str], "policies members hosts", nullable=True, unset=list),
+        "policy": Field(str, nullable=True, since=(1, 11)),
+        "_rules": Field(dict[str, str], unset=dict, since=(1, 11)),
         **PERSISTENT,
     }
 
@@ -120,8 +112,8 @@ class SecurityGroup(WireObject):
 
     VERSION = "1.2"
     FIELDS = {
-        "id": Field(INT),
-        **fields(STR, "name description user_id project_id"),
+        "id": Field(int),
+        **fields(str, "name description user_id project_id"),
         "uuid": Field(UUID, since=(1, 2)),
         **PERSISTENT,
     }
@@ -136,12 +128,12 @@ class NetworkRequest(WireObject):
 
     VERSION = "1.3"
     FIELDS = {
-        "network_id": Field(STR, nullable=True),
+        "network_id": Field(str, nullable=True),
         "address": Field(IP, nullable=True),
         **fields(UUID, "port_id pci_request_id", nullable=True),
-        "tag": Field(STR, nullable=True),
+        "tag": Field(str, nullable=True),
         "arq_uuid": Field(UUID, nullable=True, since=(1, 3)),
-        "device_profile": Field(STR, nullable=True, since=(1, 3)),
+        "device_profile": Field(str, nullable=True, since=(1, 3)),
     }
 
     @classmethod
@@ -177,12 +169,12 @@ class Destination(WireObject):
 
     VERSION = "1.4"
     FIELDS = {
-        "host": Field(STR),
-        "node": Field(STR, nullable=True),
-        "cell": Field(ObjectOf(CellMapping), nullable=True, since=(1, 1)),
-        "aggregates": Field(ListOf(STR), nullable=True, default=None, since=(1, 2)),
-        "allow_cross_cell_move": Field(BOOL, default=False, since=(1, 3)),
-        "forbidden_aggregates": Field(SetOf(STR), nullable=True, default=None, since=(1, 4)),
+        "host": Field(str),
+        "node": Field(str, nullable=True),
+        "cell": Field(CellMapping, nullable=True, since=(1, 1)),
+        "aggregates": Field(list[str], nullable=True, default=None, since=(1, 2)),
+        "allow_cross_cell_move": Field(bool, default=False, since=(1, 3)),
+        "forbidden_aggregates": Field(set[str], nullable=True, default=None, since=(1, 4)),
     }
 
 
@@ -190,7 +182,7 @@ class SchedulerRetries(WireObject):
     """The attempts of a build and their hosts; with nothing set it is no retry."""
 
     VERSION = "1.1"
-    FIELDS = {"num_attempts": Field(INT), "hosts": Field(ObjectOf(ComputeNodeList))}
+    FIELDS = {"num_attempts": Field(int), "hosts": Field(ComputeNodeList)}
 
     @classmethod
     def read_dict(cls, retry: Mapping[str, Any]) -> Self:
@@ -227,13 +219,13 @@ class RequestGroup(WireObject):
     VERSION = "1.3"
     FILL_DEFAULTS = True
     FIELDS = {
-        "use_same_provider": Field(BOOL, default=True),
-        "resources": Field(DictOf(INT), default=dict),
-        **fields(SetOf(STR), "required_traits forbidden_traits", default=set),
-        "aggregates": Field(ListOf(ListOf(STR)), default=list),
-        "forbidden_aggregates": Field(SetOf(STR), default=set),
-        "requester_id": Field(STR, nullable=True, default=None),
-        "provider_uuids": Field(ListOf(UUID), default=list),
+        "use_same_provider": Field(bool, default=True),
+        "resources": Field(dict[str, int], default=dict),
+        **fields(set[str], "required_traits forbidden_traits", default=set),
+        "aggregates": Field(list[list[str]], default=list),
+        "forbidden_aggregates": Field(set[str], default=set),
+        "requester_id": Field(str, nullable=True, default=None),
+        "provider_uuids": Field(list[UUID], default=list),
         "in_tree": Field(UUID, nullable=True, default=None),
     }
 
@@ -243,6 +235,6 @@ class RequestLevelParams(WireObject):
 
     VERSION = "1.1"
     FIELDS = {
-        **fields(SetOf(STR), "root_required root_forbidden", default=set),
-        "same_subtree": Field(ListOf(ListOf(STR)), default=list),
+        **fields(set[str], "root_required root_forbidden", default=set),
+        "same_subtree": Field(list[list[str]], default=list),
     }

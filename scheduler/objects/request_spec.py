@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Self
+from uuid import UUID
 
 from scheduler.objects.base import WireObject, to_plain, to_primitive
 from scheduler.objects.fields import (
-    BOOL,
-    CONVERSION_ERRORS,
-    INT,
-    STR,
-    UUID,
     BadValue,
-    DictOf,
     Field,
-    ListOf,
     ObjectOf,
     fields,
-    located,
     mapping,
     size_in,
 )
@@ -37,7 +30,7 @@ from scheduler.objects.request_parts import (
     SecurityGroupList,
 )
 
-_TEXTS = ListOf(STR)
+_TEXTS = Field(list[str])
 _FROM_INSTANCE = ("numa_topology", "pci_requests", "project_id", "user_id", "availability_zone")
 _FLAVOR_SIZES = ("root_gb", "ephemeral_gb", "memory_mb", "vcpus")
 _HOST_LISTS = ("ignore_hosts", "force_hosts", "force_nodes")
@@ -56,7 +49,7 @@ class SchedulerLimits(WireObject):
         "numa_topology": Field(
             ObjectOf(NUMATopologyLimits, plain=True), nullable=True, default=None
         ),
-        **fields(INT, "vcpu disk_gb memory_mb", nullable=True, default=None),
+        **fields(int, "vcpu disk_gb memory_mb", nullable=True, default=None),
     }
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,42 +66,34 @@ class RequestSpec(WireObject):
     config_options: Any = MappingProxyType({})
 
     FIELDS = {
-        "id": Field(INT),
-        "image": Field(ObjectOf(ImageMeta), nullable=True),
+        "id": Field(int),
+        "image": Field(ImageMeta, nullable=True),
         "numa_topology": Field(ObjectOf(InstanceNUMATopology, plain=True), nullable=True),
         "pci_requests": Field(ObjectOf(InstancePCIRequests, plain=True), nullable=True),
-        "project_id": Field(STR, nullable=True),
-        "user_id": Field(STR, nullable=True, since=(1, 9)),
-        "availability_zone": Field(STR, nullable=True),
-        "flavor": Field(ObjectOf(Flavor)),
-        "num_instances": Field(INT, default=1),
-        **fields(ListOf(STR), "ignore_hosts force_hosts force_nodes", nullable=True),
-        "requested_destination": Field(
-            ObjectOf(Destination), nullable=True, default=None, since=(1, 6)
-        ),
-        "retry": Field(ObjectOf(SchedulerRetries), nullable=True),
-        "limits": Field(ObjectOf(SchedulerLimits), nullable=True),
-        "instance_group": Field(ObjectOf(InstanceGroup), nullable=True),
-        "scheduler_hints": Field(DictOf(ListOf(STR)), nullable=True),
+        "project_id": Field(str, nullable=True),
+        "user_id": Field(str, nullable=True, since=(1, 9)),
+        "availability_zone": Field(str, nullable=True),
+        "flavor": Field(Flavor),
+        "num_instances": Field(int, default=1),
+        **fields(list[str], "ignore_hosts force_hosts force_nodes", nullable=True),
+        "requested_destination": Field(Destination, nullable=True, default=None, since=(1, 6)),
+        "retry": Field(SchedulerRetries, nullable=True),
+        "limits": Field(SchedulerLimits, nullable=True),
+        "instance_group": Field(InstanceGroup, nullable=True),
+        "scheduler_hints": Field(dict[str, list[str]], nullable=True),
         "instance_uuid": Field(UUID),
-        "security_groups": Field(
-            ObjectOf(SecurityGroupList), unset=SecurityGroupList, since=(1, 8)
-        ),
+        "security_groups": Field(SecurityGroupList, unset=SecurityGroupList, since=(1, 8)),
         "network_metadata": Field(
-            ObjectOf(NetworkMetadata),
+            NetworkMetadata,
             unset=lambda: NetworkMetadata(physnets=set(), tunneled=False),
             since=(1, 10),
         ),
-        "is_bfv": Field(BOOL, since=(1, 11)),
+        "is_bfv": Field(bool, since=(1, 11)),
         "requested_resources": Field(
-            ListOf(ObjectOf(RequestGroup)), nullable=True, default=None, since=(1, 12)
+            list[RequestGroup], nullable=True, default=None, since=(1, 12)
         ),
-        "request_level_params": Field(
-            ObjectOf(RequestLevelParams), unset=RequestLevelParams, since=(1, 13)
-        ),
-        "requested_networks": Field(
-            ObjectOf(NetworkRequestList), unset=NetworkRequestList, since=(1, 14)
-        ),
+        "request_level_params": Field(RequestLevelParams, unset=RequestLevelParams, since=(1, 13)),
+        "requested_networks": Field(NetworkRequestList, unset=NetworkRequestList, since=(1, 14)),
     }
 
     vcpus = size_in("flavor", "vcpus", "Virtual CPUs per instance.")
@@ -196,11 +181,11 @@ class Selection(WireObject):
     LISTS_CHANGES = True
     FIELDS = {
         "compute_node_uuid": Field(UUID),
-        **fields(STR, "service_host nodename"),
+        **fields(str, "service_host nodename"),
         "cell_uuid": Field(UUID),
-        "limits": Field(ObjectOf(SchedulerLimits), nullable=True),
-        **fields(STR, "allocation_request allocation_request_version", nullable=True),
-        "availability_zone": Field(STR, nullable=True, since=(1, 1)),
+        "limits": Field(SchedulerLimits, nullable=True),
+        **fields(str, "allocation_request allocation_request_version", nullable=True),
+        "availability_zone": Field(str, nullable=True, since=(1, 1)),
     }
 
     def to_dict(self, numa_limits_version: str | None = None) -> dict[str, Any]:
@@ -297,11 +282,8 @@ def _within(name: str, cls: type[WireObject], value: Any) -> Any:
     try:
         return cls.read_dict(value)
     except BadValue as exc:
-        raise located(name, exc) from exc
+        raise exc.inside(name) from exc
 
 
 def _texts(name: str, value: Any) -> list[str]:
-    try:
-        return _TEXTS.convert(value or [])
-    except CONVERSION_ERRORS as exc:
-        raise located(name, exc) from exc
+    return _TEXTS.accept(name, value or [])

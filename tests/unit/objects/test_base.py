@@ -7,7 +7,7 @@ import pytest
 from scheduler import errors, objects
 from scheduler.objects import registry
 from scheduler.objects.base import WireObject
-from scheduler.objects.fields import INT, Field
+from scheduler.objects.fields import Field
 from scheduler.objects.registry import MAX_DEPTH
 from tests.unit.objects.wire_samples import envelope
 
@@ -185,7 +185,7 @@ def test_values_kept_unread_may_not_nest_without_end(levels, accepted, where):
 
 def test_fields_cannot_hide_behind_attributes():
     with pytest.raises(TypeError, match="copy"):
-        type("Bad", (WireObject,), {"FIELDS": {"copy": Field(INT)}})
+        type("Bad", (WireObject,), {"FIELDS": {"copy": Field(int)}})
 
 
 def test_names_are_taken_once():

@@ -14,7 +14,7 @@ EMPTIES = {"name": "", "checksum": "", "owner": "", "size": 0, "virtual_size": 0
 def test_legacy_names(legacy):
     """Each takes what its newer name takes."""
     kind = Props.FIELDS[LEGACY_NAMES[legacy]].kind
-    samples = {fields.INT: "2", fields.PREDICATE: ">= 2.0", fields.FLEXIBLE_BOOL: "yes"}
+    samples = {fields.KINDS[int]: "2", fields.PREDICATE: ">= 2.0", fields.FLEXIBLE_BOOL: "yes"}
     values = sorted(kind.values) if isinstance(kind, fields.EnumOf) else ["text"]
     given = samples.get(kind, [] if isinstance(kind, fields.ListOf) else values[0])
     newer = Props.from_dict({LEGACY_NAMES[legacy]: given}).to_dict()
