@@ -26,13 +26,11 @@ CATALOG_TYPES: Final = frozenset(
 )  # fmt: skip
 """Services that some release keeps in the catalog; the rest of it is dropped."""
 
-SAME_NAME_KEYS: Final = (
-    "user_name", "project_name", "auth_token",
-    "request_id", "global_request_id", "resource_uuid", "roles", "system_scope",
-    "remote_address", "timestamp", "quota_class", "service_catalog", "instance_lock_checked",
-    "trace_info", "read_deleted", "is_admin_project", "arrived_at", "is_redelivered",
+OWN_KEYS: Final = (
+    "read_deleted", "remote_address", "timestamp", "quota_class", "service_catalog",
+    "instance_lock_checked", "trace_info",
 )  # fmt: skip
-"""Keys that are constructor arguments under the same name; the server sets the last two."""
+"""Keys that oslo.context does not know."""
 
 
 class RequestContext(oslo_context.RequestContext):
@@ -41,6 +39,8 @@ class RequestContext(oslo_context.RequestContext):
     A new context becomes the current one of its thread (or greenlet), which is where log lines
     take request id, user and project from; ``overwrite=False`` keeps the present one.
     """
+
+    FROM_DICT_EXTRA_KEYS = [*OWN_KEYS, "arrived_at", "is_redelivered"]  # the server sets these two
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class RequestContext(oslo_context.RequestContext):
         somebody before, who may still be at it.  Neither is ever sent.
         """
         self.arrived_at = arrived_at
-        self.is_redelivered = is_redelivered
+        self.is_redelivered = bool(is_redelivered)
         self.read_deleted = _checked_read_deleted(read_deleted)
         self.remote_address = remote_address
         self.timestamp = _parsed_time(timestamp)
@@ -84,21 +84,17 @@ class RequestContext(oslo_context.RequestContext):
 
     def to_dict(self) -> dict[str, Any]:
         """The keys that any release from Havana on expects, without their ``_context_`` prefix."""
-        values = super().to_dict()
+        values: dict[str, Any] = super().to_dict()
+        values.update({name: getattr(self, name) for name in OWN_KEYS})
         values.update(
             user_id=self.user_id,
             tenant=self.project_id,
             user_name=self.user_name,
             project_name=self.project_name,
-            read_deleted=self.read_deleted,
-            remote_address=self.remote_address,
             timestamp=self.timestamp.isoformat(timespec="microseconds"),
-            quota_class=self.quota_class,
-            service_catalog=self.service_catalog,
-            instance_lock_checked=self.instance_lock_checked,
         )
-        if self.trace_info is not None:
-            values["trace_info"] = self.trace_info
+        if self.trace_info is None:
+            del values["trace_info"]
         return values
 
     @classmethod
@@ -108,19 +104,15 @@ class RequestContext(oslo_context.RequestContext):
         Raises ValueError when a value cannot be understood.
         """
         given = values.get
-        arguments = {name: values[name] for name in SAME_NAME_KEYS if name in values}
-        arguments.update(
+        return super().from_dict(
+            dict(values),
             user_id=given("user_id") or given("user"),
             project_id=given("project_id") or given("project") or given("tenant"),
-            domain_id=given("domain"),
-            user_domain_id=given("user_domain"),
-            project_domain_id=given("project_domain"),
             is_admin=given("is_admin"),  # absent is open, and not no
             read_only=bool(given("read_only")),
             show_deleted=bool(given("show_deleted")),
             **kwargs,
         )
-        return cls(**arguments)
 
     def elevated(self, read_deleted: str | None = None) -> RequestContext:
         """A copy with an administrator's rights; this context keeps its own."""
