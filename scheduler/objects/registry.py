@@ -60,23 +60,27 @@ def _report_newer(name: str, version: str, supported: str) -> None:
     LOG.debug("Reading %s %s, which is newer than our %s", name, version, supported)
 
 
+def is_deeper(levels: int, value: Any) -> bool:
+    """True when lists and dicts nest in more than so many levels, *value* being the first."""
+    layer = [value] if type(value) is dict or type(value) is list else []
+    for _ in range(levels):
+        inner: list[Any] = []
+        for each in layer:
+            inner.extend(each.values() if type(each) is dict else each)
+        layer = [value for value in inner if type(value) is dict or type(value) is list]
+        if not layer:
+            return False
+    return bool(layer)
+
+
 def within_depth(part: str, value: Any) -> Any:
     """Return *value*; raise BadValue if it nests too deeply to be emitted again.
 
     Only values that are kept unread need this check: known classes nest only finitely.
     """
-    layer = [value]
-    for _ in range(MAX_DEPTH):
-        inner: list[Any] = []
-        for item in layer:
-            if type(item) is dict:
-                inner.extend(item.values())
-            elif type(item) is list:
-                inner.extend(item)
-        if not inner:
-            return value
-        layer = inner
-    raise BadValue(f"nested more than {MAX_DEPTH} levels deep", part)
+    if is_deeper(MAX_DEPTH, value):
+        raise BadValue(f"nested more than {MAX_DEPTH} levels deep", part)
+    return value
 
 
 def read_json(text: str | bytes) -> Any:

@@ -23,6 +23,7 @@ from oslo_log import log as logging
 from oslo_serialization import jsonutils
 
 from scheduler import errors
+from scheduler.objects.registry import is_deeper
 
 LOG = logging.getLogger(__name__)
 
@@ -153,11 +154,11 @@ class MessageLimits:
                 raise errors.InvalidRequest(field=name, reason=reason)
         # The message itself is the first level.  With that, nothing that works on one runs out of
         # stack, and where something does it is no mistake of the sender.
-        if not _is_deeper(self.most_levels, message):
+        if not is_deeper(self.most_levels, message):
             return
         reason = f"nested more than {self.most_levels} levels deep ([scheduler] max_request_depth)"
         for name, part, levels in _parts(message):
-            if _is_deeper(self.most_levels - levels, part):
+            if is_deeper(self.most_levels - levels, part):
                 field = name.removeprefix(CONTEXT_PREFIX)[:LONGEST_NAME] or NAMELESS
                 raise errors.InvalidRequest(field=field, reason=reason)
 
@@ -176,19 +177,6 @@ def _parts(message: Mapping[str, Any]) -> Iterator[tuple[str, Any, int]]:
         if isinstance(holder, Mapping):
             for name, value in holder.items():
                 yield name, value, levels
-
-
-def _is_deeper(levels: int, value: Any) -> bool:
-    """True when lists and dicts nest in more than so many levels, *value* being the first."""
-    layer = [value] if type(value) is dict or type(value) is list else []
-    for _ in range(levels):
-        inner: list[Any] = []
-        for each in layer:
-            inner.extend(each.values() if type(each) is dict else each)
-        layer = [value for value in inner if type(value) is dict or type(value) is list]
-        if not layer:
-            return False
-    return bool(layer)
 
 
 def _inflated(name: Any, body: bytes, most_bytes: int) -> bytes:
