@@ -5,14 +5,13 @@ once per distinct combination of their arguments; numbers are compared as whole 
 Reference page filters, section 6.22.
 """
 
-import functools
 import ipaddress
 import json
 import math
 import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -62,7 +61,7 @@ def _malformed(reason: str) -> errors.InvalidRequest:
 
 
 class _Values:
-    """One value per host: ``values[positions[i]]``; *numbers* if they are a column of them."""
+    """One value per host: ``values[positions[i]]``."""
 
     #: The values themselves, if all of them are truth values.
     mask: np.ndarray | None = None
@@ -70,38 +69,23 @@ class _Values:
     def __init__(
         self, values: list[Any], positions: np.ndarray, numbers: np.ndarray | float | None = None
     ) -> None:
+        """*numbers* is the value of all hosts, or of each, if that is a number."""
         self.values = values
         self.positions = positions
         self.numbers = numbers
 
-    @property
-    def true(self) -> np.ndarray:
-        """Mask of the hosts whose value counts as true."""
-        return np.array([bool(value) for value in self.values], dtype=np.bool_)[self.positions]
+    @classmethod
+    def from_mask(cls, mask: np.ndarray) -> Self:
+        found = cls([False, True], mask.astype(np.int64))
+        found.mask = mask
+        return found
 
-    @property
-    def true_or_missing(self) -> np.ndarray:
-        """Mask of the hosts whose value counts as true, or that have none."""
-        found = [value is None or bool(value) for value in self.values]
+    def true(self, missing: bool) -> np.ndarray:
+        """Mask of the hosts whose value counts as true; *missing* is the verdict without any."""
+        if self.mask is not None:
+            return self.mask
+        found = [missing if value is None else bool(value) for value in self.values]
         return np.array(found, dtype=np.bool_)[self.positions]
-
-
-class _Mask(_Values):
-    """Truth values."""
-
-    mask: np.ndarray
-
-    def __init__(self, mask: np.ndarray) -> None:
-        super().__init__([False, True], mask.astype(np.int64))
-        self.mask = mask
-
-    @property
-    def true(self) -> np.ndarray:
-        return self.mask
-
-    @property
-    def true_or_missing(self) -> np.ndarray:
-        return self.mask
 
 
 class _Column(_Values):
@@ -109,21 +93,15 @@ class _Column(_Values):
 
     numbers: np.ndarray
 
-    def __init__(self, numbers: np.ndarray) -> None:
+    def __init__(self, numbers: np.ndarray) -> None:  # no values yet
         self.numbers = numbers
 
-    @functools.cached_property
-    def _distinct(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.unique(self.numbers, return_inverse=True)
-
-    @property
-    def values(self) -> list[Any]:  # type: ignore[override]
-        found: list[Any] = self._distinct[0].tolist()
-        return found
-
-    @property
-    def positions(self) -> np.ndarray:  # type: ignore[override]
-        return self._distinct[1]
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("values", "positions"):
+            raise AttributeError(name)
+        found: Any = np.unique(self.numbers, return_inverse=True)
+        self.values, self.positions = found[0].tolist(), found[1]
+        return getattr(self, name)
 
 
 class _Evaluation:
@@ -197,7 +175,7 @@ class _Evaluation:
             mask = self.hosts.everything(True)
             for each in others:
                 mask &= test(first, each)
-            return _Mask(mask)
+            return _Values.from_mask(mask)
         return self._combined(
             args, lambda given: len(given) > 1 and all(test(given[0], each) for each in given[1:])
         )
@@ -211,16 +189,16 @@ class _Evaluation:
         mask = self.hosts.everything(True)
         for arg in args:
             self._require_time()
-            mask &= arg.true_or_missing
-        return _Mask(mask)
+            mask &= arg.true(missing=True)
+        return _Values.from_mask(mask)
 
     def disjunction(self, _symbol: str, args: Sequence[_Values]) -> _Values:
         """True where one argument is true."""
         mask = self.hosts.everything(False)
         for arg in args:
             self._require_time()
-            mask |= arg.true
-        return _Mask(mask)
+            mask |= arg.true(missing=False)
+        return _Values.from_mask(mask)
 
     def negations(self, _symbol: str, args: Sequence[_Values]) -> _Values:
         """The list of the arguments' negations: as a part of another expression, true."""
