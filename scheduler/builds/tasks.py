@@ -9,13 +9,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from scheduler import errors, objects
-from scheduler.builds.direct import (
-    DirectBuilds,
-    count_attempt,
-    instance_uuids,
-    record_choice,
-    require,
-)
+from scheduler.builds import direct
 from scheduler.db import compute_nodes, instance_events, instances
 from scheduler.db.database import Database
 from scheduler.drivers.base import Scheduler
@@ -29,7 +23,7 @@ PREP_RESIZE = "prep_resize"
 class OlderTasks:
     """The work behind the endpoints of 2.x and 3.x."""
 
-    builds: DirectBuilds
+    builds: direct.DirectBuilds
     manager: Any
     database: Database
 
@@ -88,7 +82,7 @@ class OlderTasks:
             properties = {k: v for k, v in (filter_properties or {}).items() if k != "context"}
             try:
                 chosen = self.select_destinations(context, request_spec, properties)[0]
-                record_choice(properties, chosen)
+                direct.record_choice(properties, chosen)
                 self.builds.compute.prep_resize(
                     context,
                     instance=instance,
@@ -138,7 +132,7 @@ class OlderTasks:
         properties = {} if filter_properties is None else filter_properties
         named = request_spec.get("instance_uuids") is not None
         uuids = self._uuids(request_spec) if named else []
-        count_attempt(properties, uuids, self.builds.max_attempts)
+        direct.count_attempt(properties, uuids, self.builds.max_attempts)
         return self.select_counted_destinations(context, request_spec, properties)
 
     def select_counted_destinations(
@@ -163,7 +157,7 @@ class OlderTasks:
 
     def _uuids(self, request_spec: dict[str, Any]) -> list[str]:
         """The servers; raises InvalidRequest for more than may be asked for at once."""
-        uuids = instance_uuids(request_spec)
+        uuids = direct.instance_uuids(request_spec)
         self.manager.limits.check_instances("request_spec.instance_uuids", len(uuids))
         return uuids
 
@@ -180,7 +174,7 @@ class OlderTasks:
         several = capabilities if isinstance(capabilities, list) else [capabilities]
         for each in several:
             reason = f"a dict expected, {type(each).__name__} given"
-            require(isinstance(each, Mapping | None), "capabilities", reason)
+            direct.require(isinstance(each, Mapping | None), "capabilities", reason)
             self.manager.driver.update_service_capabilities(service_name, host, each or {})
 
     def show_host_resources(self, context: Any, host: str) -> dict[str, Any]:
@@ -203,8 +197,8 @@ class OlderTasks:
 def _uuid_and_state(instance: Any) -> tuple[str, str | None]:
     known: Any = instance if isinstance(instance, Mapping | objects.WireObject) else {}
     uuid, state = known.get("uuid"), known.get("vm_state")
-    require(isinstance(uuid, str), "instance.uuid", "a text is needed")
-    require(isinstance(state, str | None), "instance.vm_state", "a text is needed")
+    direct.require(isinstance(uuid, str), "instance.uuid", "a text is needed")
+    direct.require(isinstance(state, str | None), "instance.vm_state", "a text is needed")
     return uuid, state
 
 

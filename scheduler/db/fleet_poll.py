@@ -22,23 +22,9 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from scheduler.db import tables
+from scheduler.db import fleet_rows, tables
 from scheduler.db.database import Database
-from scheduler.db.fleet_rows import (
-    FLAGS,
-    INSTANCE_COLUMNS,
-    INSTANCES,
-    LIVING_SERVICES,
-    MEMBERS,
-    NODE_COLUMNS,
-    NODES,
-    SERVICE_FLAGS,
-    Compiled,
-    Dialect,
-    News,
-    entries_of,
-    numbers_of,
-)
+from scheduler.db.fleet_rows import Compiled, Dialect, News
 from scheduler.db.layout import layout_of
 from scheduler.db.migration import NOW
 from scheduler.db.sessions import ReadSession
@@ -67,7 +53,7 @@ class HeartbeatReader:
         services = tables.services.c
         values = dialect.texts(*(services[name] for name in (*_NUMBERS, *_TIMES)))
         heartbeat = dialect.joined(services.id, *values, separator=_SEPARATOR)
-        listed = sa.select(dialect.listed(heartbeat)).where(*LIVING_SERVICES)
+        listed = sa.select(dialect.listed(heartbeat)).where(*fleet_rows.LIVING_SERVICES)
         self._query = Compiled(database, listed)
         self._heard: set[str] = set()
         self._heard_at: datetime.datetime | None = None
@@ -103,7 +89,7 @@ class HeartbeatReader:
             self._session.run(work)
 
     def _hear(self, connection: sa.Connection) -> set[str]:
-        heard, before = entries_of(self._query.execute(connection).scalar()), self._heard
+        heard, before = fleet_rows.entries_of(self._query.execute(connection).scalar()), self._heard
         self._heard = heard
         self.service_ids = {int(each.partition(_SEPARATOR)[0]) for each in heard}
         return heard - before
@@ -221,14 +207,17 @@ class ChangesPoll:
         return news
 
     def _from(self, connection: sa.Connection, first: int) -> set[str]:
-        return entries_of(self._query.execute(connection, first=first).scalar())
+        return fleet_rows.entries_of(self._query.execute(connection, first=first).scalar())
 
 
 #: A row that is committed so long after its timestamp is found by a look back: transactions stay
 #: open, and clocks differ, but not by more.
 LOOK_BACK: Final = datetime.timedelta(seconds=60)
 _STAMPS: Final = ("updated_at", "created_at", "deleted_at")
-_COLUMNS: Final = {NODES: NODE_COLUMNS, INSTANCES: INSTANCE_COLUMNS}
+_COLUMNS: Final = {
+    fleet_rows.NODES: fleet_rows.NODE_COLUMNS,
+    fleet_rows.INSTANCES: fleet_rows.INSTANCE_COLUMNS,
+}
 
 
 def _listing(dialect: Dialect, kind: str) -> sa.ScalarSelect[Any]:
@@ -251,11 +240,11 @@ class StampsPoll:
         dialect = Dialect(database.dialect_name)
         listings = [_listing(dialect, kind) for kind in _COLUMNS]
         services, nodes = tables.services.c, tables.compute_nodes.c
-        flags = [sa.case((each == sa.true(), 1), else_=0) for each in SERVICE_FLAGS]
+        flags = [sa.case((each == sa.true(), 1), else_=0) for each in fleet_rows.SERVICE_FLAGS]
         said = dialect.joined(*flags, *dialect.texts(services.disabled_reason))
         flagged = dialect.listed(dialect.joined(services.id, dialect.digest(said)))
-        is_flagged = sa.or_(*(each == sa.true() for each in SERVICE_FLAGS))
-        state = sa.select(flagged).where(*LIVING_SERVICES, is_flagged).scalar_subquery()
+        is_flagged = sa.or_(*(each == sa.true() for each in fleet_rows.SERVICE_FLAGS))
+        state = sa.select(flagged).where(*fleet_rows.LIVING_SERVICES, is_flagged).scalar_subquery()
         newest = sa.select(sa.func.max(services.id)).scalar_subquery()
         self._query = Compiled(database, sa.select(state, newest, *listings))
         there = sa.select(dialect.listed(dialect.joined(nodes.id))).where(nodes.deleted == 0)
@@ -284,17 +273,20 @@ class StampsPoll:
         """Return what has changed since the last call; *services* are the ids of all."""
         since, self._read_at = self._read_at - self._overlap, now
         found: Any = self._query.execute(connection, since=_literal(since)).one()
-        flags, newest = entries_of(found[0]), {found[1] or 0}
-        news = {FLAGS: numbers_of(flags ^ self._flagged), MEMBERS: newest - self._newest}
+        flags, newest = fleet_rows.entries_of(found[0]), {found[1] or 0}
+        news = {
+            fleet_rows.FLAGS: fleet_rows.numbers_of(flags ^ self._flagged),
+            fleet_rows.MEMBERS: newest - self._newest,
+        }
         self._flagged, self._newest = flags, newest
         for kind, text in zip(_COLUMNS, found[2:], strict=True):
-            entries = entries_of(text)
-            news[kind] = numbers_of(entries - self._listed.get(kind, set()))
+            entries = fleet_rows.entries_of(text)
+            news[kind] = fleet_rows.numbers_of(entries - self._listed.get(kind, set()))
             self._listed[kind] = entries
             self._known[kind] |= entries
         self._take_looked(news)
         if services is not self._services:
-            news[MEMBERS] |= services ^ self._services
+            news[fleet_rows.MEMBERS] |= services ^ self._services
             self._services = services
         return {kind: ids for kind, ids in news.items() if ids}
 
@@ -303,11 +295,11 @@ class StampsPoll:
             return
         before, (self._nodes, looked) = self._nodes, self._looked.popleft()
         for kind, entries in looked.items():
-            late = numbers_of(entries - self._known[kind]) - news[kind]
+            late = fleet_rows.numbers_of(entries - self._known[kind]) - news[kind]
             self.late += len(late)
             news[kind] |= late
             self._known[kind] = entries | self._listed[kind]
-        news[NODES] |= before ^ self._nodes
+        news[fleet_rows.NODES] |= before ^ self._nodes
 
     def look_back(self, connection: sa.Connection, now: datetime.datetime) -> None:
         """Find what was committed late, if that is due; in another thread than the runs."""
@@ -317,8 +309,8 @@ class StampsPoll:
 
     def _look(self, connection: sa.Connection, since: datetime.datetime) -> None:
         found: Any = self._look_query.execute(connection, since=_literal(since)).one()
-        listed = dict(zip(_COLUMNS, map(entries_of, found[1:]), strict=True))
-        self._looked.append((numbers_of(entries_of(found[0])), listed))
+        listed = dict(zip(_COLUMNS, map(fleet_rows.entries_of, found[1:]), strict=True))
+        self._looked.append((fleet_rows.numbers_of(fleet_rows.entries_of(found[0])), listed))
 
 
 def _literal(when: datetime.datetime) -> str:

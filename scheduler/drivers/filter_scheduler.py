@@ -21,17 +21,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from scheduler import errors, objects, semantics
-from scheduler.claims.backend import (
-    Booked,
-    Claiming,
-    Decided,
-    Lost,
-    Offered,
-    Placed,
-    Repeated,
-    Request,
-    Selections,
-)
+from scheduler.claims import backend
 from scheduler.drivers.base import Scheduler
 from scheduler.drivers.selections import selection_of, selections_of
 from scheduler.engine.decision import decide
@@ -168,7 +158,7 @@ class FilterScheduler(Scheduler):
         """See the base class.  The request object given is not changed."""
         del alloc_reqs_by_rp_uuid, provider_summaries, allocation_request_version
         uuids = tuple(instance_uuids or ())
-        request = Request(context, spec_obj, uuids, return_alternates)
+        request = backend.Request(context, spec_obj, uuids, return_alternates)
         with self.recorder.decision(type(self).__name__, context, spec_obj, uuids) as record:
             self.settings.json_options.current()
             return self._answer(request, record)
@@ -198,24 +188,24 @@ class FilterScheduler(Scheduler):
         self.host_manager.refresh((arrived_at or time.monotonic()) - fresh_seconds)
         self.claims.read_new()
 
-    def _read_for(self, request: Request) -> None:
+    def _read_for(self, request: backend.Request) -> None:
         self.bring_state_up_to_date(request.arrived_at)
         if self._is_older_than(request) and request.is_bound(self.host_manager):
             self.host_manager.refresh(request.arrived_at)
 
-    def _is_older_than(self, request: Request) -> bool:
+    def _is_older_than(self, request: backend.Request) -> bool:
         """True when the state is too old to refuse *request*."""
         seconds = self.host_manager.state_fresh_seconds
         return seconds > 0 and not self.host_manager.is_read_since(request.arrived_at)
 
-    def _may_lack_hosts(self, request: Request, decided: Decided) -> bool:
+    def _may_lack_hosts(self, request: backend.Request, decided: backend.Decided) -> bool:
         """True when alternates that are wanted may be on hosts that an older state lacks."""
         wanted = self.settings.max_attempts if request.with_alternates else 1
         return self._is_older_than(request) and any(len(row) < wanted for row in decided.selections)
 
     # --- the loop ------------------------------------------------------------------------
 
-    def _answer(self, request: Request, record: DecisionRecord) -> Selections:
+    def _answer(self, request: backend.Request, record: DecisionRecord) -> backend.Selections:
         """Decide until what was decided is claimed, or the request is refused for good.
 
         Raises NoValidHost, and ClaimConflict when others were faster MOST_DECISIONS times.
@@ -245,7 +235,7 @@ class FilterScheduler(Scheduler):
                         self._read_again(record)
                         continue
                     result = self._timed(record, CLAIM, claiming.book, decided)
-                if not isinstance(result, Lost):
+                if not isinstance(result, backend.Lost):
                     return self._selections(result, record)
                 if not result.is_race:
                     continue
@@ -270,7 +260,7 @@ class FilterScheduler(Scheduler):
             record.add_stage(stage, began)
 
     def _fits_without_doubt(
-        self, request: Request, record: DecisionRecord, claiming: Claiming
+        self, request: backend.Request, record: DecisionRecord, claiming: backend.Claiming
     ) -> bool:
         """True when the request fits if no reservation in doubt takes anything; none is made."""
         reservations = self.host_manager.reservations
@@ -288,15 +278,18 @@ class FilterScheduler(Scheduler):
                 self._release(decided)
         return True
 
-    def _release(self, decided: Decided) -> None:
+    def _release(self, decided: backend.Decided) -> None:
         with self.host_manager.lock:
             self.host_manager.reservations.release_all(decided.reservations)
 
     # --- one decision --------------------------------------------------------------------
 
     def decide(
-        self, request: Request, record: DecisionRecord, offered: Offered | None = None
-    ) -> Decided:
+        self,
+        request: backend.Request,
+        record: DecisionRecord,
+        offered: backend.Offered | None = None,
+    ) -> backend.Decided:
         """Decide on the state as it is now, among the hosts *offered*; raises NoValidHost.
 
         The reservations are on the table when the decision lock is given back.
@@ -326,19 +319,21 @@ class FilterScheduler(Scheduler):
                 )
                 selections = selections_of(placement, settings.zone_if_none)
                 record.note_chosen(selections)
-            return Decided(selections, placement.reservations)
+            return backend.Decided(selections, placement.reservations)
 
     # --- answers -------------------------------------------------------------------------
 
-    def _selections(self, result: Booked | Repeated, record: DecisionRecord) -> Selections:
+    def _selections(
+        self, result: backend.Booked | backend.Repeated, record: DecisionRecord
+    ) -> backend.Selections:
         if result.outcome is None:
             record.stages_ms.pop(CLAIM, None)
         record.claim = result.outcome
-        if isinstance(result, Repeated) and result.placed:
+        if isinstance(result, backend.Repeated) and result.placed:
             return [self._on_node(each) for each in result.placed]
         return result.selections
 
-    def _on_node(self, placed: Placed) -> list[objects.Selection]:
+    def _on_node(self, placed: backend.Placed) -> list[objects.Selection]:
         """The Selections of an instance that has its host by an earlier delivery."""
         manager, settings = self.host_manager, self.settings
         policy, spec = settings.policy, settings.own_spec(placed.request.spec)
@@ -363,7 +358,7 @@ class CachingScheduler(FilterScheduler):
 
     USES_ALLOCATION_CANDIDATES = False
 
-    def _is_older_than(self, request: Request) -> bool:
+    def _is_older_than(self, request: backend.Request) -> bool:
         """Never: state of any age is what this driver is asked to decide on."""
         del request
         return False
@@ -382,7 +377,7 @@ class CachingScheduler(FilterScheduler):
         self.claims.read_new()
 
 
-def _rows(table: HostTable, offered: Offered) -> np.ndarray:
+def _rows(table: HostTable, offered: backend.Offered) -> np.ndarray:
     """The rows to choose from, in the table's order."""
     nodes = offered.nodes.items()
     if not offered.others:
