@@ -60,63 +60,70 @@ class _Ahead(Candidates):
 
 
 class Batch:
-    """Chooses the rows of *count* instances of one request, in order."""
+    """Chooses the rows of several instances of one request, in order.
+
+    ``_hosts`` are those that passed after the first choice, with their weights as instances are
+    added; arrays are by place among them.
+    """
 
     def __init__(
-        self, policy: Policy, evaluation: Evaluation, request: Any, amount: Consumption
+        self, policy: Policy, evaluation: Evaluation, request: Any, amount: Consumption, first: int
     ) -> None:
-        """*evaluation* is that of the first instance; *amount* is what each one takes."""
+        """*evaluation* and row *first* are of the first instance; *amount* is what each one takes.
+
+        Raises NeedsTable where a filter or weigher looks at more than columns.
+        """
         self.amount = amount
         #: True when weight alone decided.
         self.is_forced = True
+        self.rows = [first]
         self._policy = policy
-        self._semantics = policy.semantics
-        self._hosts = hosts = evaluation.hosts
         self._request = request
-        self._factors = [part.multiplier for part in evaluation.parts]
-        #: By place among the hosts.
-        self._times = np.zeros(len(hosts), dtype=np.int64)
-        self._picked_at = np.full(len(hosts), -1)
-        self._passing = hosts.everything(True)
-        self._picks: list[int] = []
-        #: Bounds, each with the first of the picks that were made with them.
-        self._bounds: list[tuple[int, Sequence[Bounds]]] = [
-            (0, [part.bounds for part in evaluation.parts])
-        ]
-
-    @property
-    def rows(self) -> list[int]:
-        found: list[int] = self._hosts.rows[self._picks].tolist()
-        return found
+        hosts, parts = evaluation.hosts, evaluation.parts
+        times = (hosts.rows == first).astype(np.int64)
+        passing, raws = self._level(hosts, times)
+        places = np.flatnonzero(passing)
+        self._hosts = hosts.take(places)
+        self._times = times[places]
+        #: The latest choice of each place, -1 without any.
+        self._chosen_at = self._times - 1
+        self._factors = [some(part.multiplier, places) for part in parts]
+        self._raws = [np.array(raw[places], dtype=np.float64) for raw in raws]
+        self._alive = len(places)
+        self._gone = np.zeros(len(places), dtype=np.bool_)
+        #: Weighers whose extremes have changed.
+        self._moved: set[int] = set()
+        self._levels: dict[int, tuple[Any, list[np.ndarray]]] = {}
+        #: Bounds, each with the number of the first choice that was made with them.
+        self._history: list[tuple[int, Sequence[Bounds]]] = [(0, [each.bounds for each in parts])]
 
     @property
     def survivors(self) -> Candidates:
         """The hosts that passed the last time they were looked at."""
-        return Candidates(self._hosts.scope, self._hosts.rows[self._passing])
+        return Candidates(self._hosts.scope, self._hosts.rows[~self._gone])
 
-    def choose(self, first: int, count: int, check: Callable[[int], None]) -> None:
-        """Choose rows while there are any, the one of the *first* instance given.
-
-        *check* is called with the number of each next instance.  Raises NeedsTable where a filter
-        or weigher looks at more than columns.
-        """
-        self._pick(int((self._hosts.rows == first).argmax()))
-        passing, raws = self._level(self._hosts, self._times)
-        self._passing &= passing
-        places = np.flatnonzero(self._passing)
-        if not len(places):
+    def choose(self, count: int, check: Callable[[int], None]) -> None:
+        """Choose up to *count* rows in all; *check* is called with the number of each next one."""
+        if not self._alive:
             return
-        at_hand = _AtHand(self, places, [raw[places] for raw in raws])
+        numbers = range(len(self._raws))
+        self._extremes = [extremes(raw) for raw in self._raws]
+        self._bounds = [(0.0, 0.0)] * len(self._raws)
+        self._bounds = self._bounds_now(numbers)
+        self._parts = [self._part(number) for number in numbers]
+        self._totals = self._sum()
         for number in range(1, count):
             check(number)
-            best = at_hand.best()
-            if best is None:
+            if not self._alive:
                 return
-            if self._bounds[-1][1] is not at_hand.bounds:
-                self._bounds.append((number, at_hand.bounds))
-            self._pick(int(places[best]))
+            best = self._best()
+            if self._history[-1][1] is not self._bounds:
+                self._history.append((number, self._bounds))
+            self._chosen_at[best] = number
+            self._times[best] += 1
+            self.rows.append(self._hosts.rows.item(best))
             if number + 1 < count:
-                at_hand.follow()
+                self._follow(best)
 
     def first_of(self, rows: np.ndarray) -> int:
         """The one of *rows*, in the table's order, that stood first; the table has it by now."""
@@ -124,11 +131,6 @@ class Batch:
         now = Candidates(self._hosts.scope, self._hosts.rows[places])
         raws = [each.raw(now, self._request) for each in self._policy.weighers]
         return int(self._hosts.rows[places[self._first(raws, places)]])
-
-    def _pick(self, place: int) -> None:
-        self._picked_at[place] = len(self._picks)
-        self._times[place] += 1
-        self._picks.append(place)
 
     def _level(self, hosts: Candidates, times: np.ndarray | int) -> tuple[Any, list[np.ndarray]]:
         """Mask of the *hosts* that pass with so many more instances, and their raw values."""
@@ -140,116 +142,86 @@ class Batch:
 
     def _first(self, raws: list[np.ndarray], places: np.ndarray) -> int:
         """The one of the equal hosts at *places* that stood first before."""
-        if not self._semantics.keeps_ranking:
+        if not self._policy.semantics.keeps_ranking:
             return 0
-        if all((raw == raw[0]).all() for raw in raws):  # so they were since the last pick of one
-            latest = self._picked_at[places]
+        if all((raw == raw[0]).all() for raw in raws):  # so they were since one was chosen
+            latest = self._chosen_at[places]
             return int(latest.argmax()) if latest.max() >= 0 else 0
         return self._first_by_bounds(places)
 
     def _first_by_bounds(self, places: np.ndarray) -> int:
         """The one that stood first in the latest ranking that tells them apart.
 
-        With the same bounds a ranking differs from the one before by the picked host alone, which
+        With the same bounds a ranking differs from the one before by the chosen host alone, which
         then is the first among its equals.
         """
-        left, last = np.arange(len(places)), len(self._picks) - 1
-        times, picked_at = self._times[places], self._picked_at[places]
-        for first, bounds in reversed(self._bounds):
-            if (latest := picked_at[left]).max() == last:
+        left, last = np.arange(len(places)), len(self.rows) - 1
+        times, chosen_at = self._times[places], self._chosen_at[places]
+        for first, bounds in reversed(self._history):
+            if (latest := chosen_at[left]).max() == last:
                 return int(left[latest.argmax()])
             _passing, raws = self._level(self._hosts.take(places[left]), times[left])
             totals = np.zeros(len(left))
             for raw, ends, factor in zip(raws, bounds, self._factors, strict=True):
                 totals += weighted(raw, ends, some(factor, places[left]), extremes(raw))
             left = left[totals == totals.max()]
-            latest = picked_at[left]
+            latest = chosen_at[left]
             if len(left) == 1 or latest.max() >= first:
                 return int(left[latest.argmax()])
             last = first - 1
         return int(left[0])
 
-
-class _AtHand:
-    """The hosts that may be picked next, with their weights as instances are added."""
-
-    def __init__(self, batch: Batch, places: np.ndarray, raws: list[np.ndarray]) -> None:
-        """All hosts at *places*, with their *raws* as of now."""
-        self._batch = batch
-        self._weighers = batch._policy.weighers
-        self.places = places
-        self._hosts = batch._hosts
-        self._times = batch._times[places]
-        self._factors = [some(factor, places) for factor in batch._factors]
-        self._raws = [np.array(raw, dtype=np.float64) for raw in raws]
-        self._extremes = [extremes(raw) for raw in raws]
-        self._alive = len(places)
-        self._gone = np.zeros(len(places), dtype=np.bool_)
-        #: Weighers whose extremes have changed.
-        self._moved: set[int] = set()
-        self.bounds: list[Bounds] = [(0.0, 0.0)] * len(raws)
-        self.bounds = self._bounds_now(range(len(raws)))
-        self._parts = [self._part(number) for number in range(len(raws))]
-        self._totals = self._sum()
-        self._levels: dict[int, tuple[Any, list[np.ndarray]]] = {}
-        self._last = -1
+    # --- weights as instances are added --------------------------------------------------
 
     def _bounds_now(self, numbers: Iterable[int]) -> list[Bounds]:
         """The bounds, where those of the weighers *numbers* may be others than before."""
         if self._alive == 1:  # a single host is not weighed
             return [(0.0, 0.0)] * len(self._raws)
-        bounds = list(self.bounds)
+        bounds, policy = list(self._bounds), self._policy
         for number in numbers:
             ends = self._extremes[number]
-            bounds[number] = bounds_for(self._weighers[number], ends, self._batch._semantics)
+            bounds[number] = bounds_for(policy.weighers[number], ends, policy.semantics)
         return bounds
 
     def _part(self, number: int) -> np.ndarray | None:
         """The share of weigher *number* of the totals; None where it adds nothing."""
-        factor, (low, high) = self._factors[number], self.bounds[number]
+        factor, (low, high) = self._factors[number], self._bounds[number]
         if low == high or _is_zero(factor):
             return None
         return weighted(self._raws[number], (low, high), factor, self._extremes[number])
 
     def _sum(self) -> np.ndarray:
-        totals = np.zeros(len(self.places))
+        totals = np.zeros(len(self._gone))
         for part in self._parts:
             if part is not None:
                 totals += part
         totals[self._gone] = -np.inf
         return totals
 
-    def best(self) -> int | None:
-        """The place at hand of the best; None if there is none."""
+    def _best(self) -> int:
         totals = self._totals
-        if not self._alive:
-            return None
         best = int(totals.argmax())
         highest = totals.item(best)
         rest = totals[best + 1 :]
         if len(rest) and rest.max() == highest:
-            self._batch.is_forced = False
+            self.is_forced = False
             equals = np.flatnonzero(totals == highest)
-            raws = [raw[equals] for raw in self._raws]
-            best = int(equals[self._batch._first(raws, self.places[equals])])
-        self._last = best
+            best = int(equals[self._first([raw[equals] for raw in self._raws], equals)])
         return best
 
-    def follow(self) -> None:
-        """Take in the last pick."""
-        last = self._last
-        self._times[last] += 1
+    def _follow(self, last: int) -> None:
+        """Take in that the host at *last* was chosen."""
         times = int(self._times[last])
         if times not in self._levels:
-            self._levels[times] = self._batch._level(self._hosts.take(self.places), times)
+            self._levels[times] = self._level(self._hosts, times)
         passing, raws = self._levels[times]
         if passing[last]:
             changed = self._change(last, [raw.item(last) for raw in raws])
         else:
             changed = self._drop(last)
-        before = self.bounds
+        before = self._bounds
         if self._moved or self._alive == 1:
-            self.bounds = self._bounds_now(self._moved)
+            self._bounds = self._bounds_now(self._moved)
             self._moved.clear()
         self._update(last, changed, before)
 
@@ -270,7 +242,6 @@ class _AtHand:
 
     def _drop(self, place: int) -> list[int]:
         """Leave out the host at *place*, which is full."""
-        self._batch._passing[self.places[place]] = False
         self._gone[place] = True
         self._totals[place] = -np.inf
         self._alive -= 1
@@ -291,8 +262,8 @@ class _AtHand:
     def _update(self, last: int, changed: list[int], before: list[Bounds]) -> None:
         """Weigh anew what has *changed*: all hosts where bounds are not those from *before*."""
         moved = []
-        if self.bounds is not before:
-            moved = [n for n, bounds in enumerate(self.bounds) if bounds != before[n]]
+        if self._bounds is not before:
+            moved = [n for n, bounds in enumerate(self._bounds) if bounds != before[n]]
         for number in moved:
             self._parts[number] = self._part(number)
         if any(not _is_zero(self._factors[number]) for number in moved):
@@ -300,7 +271,7 @@ class _AtHand:
         if self._gone[last] or not changed:
             return
         for number in changed:
-            part, (low, high) = self._parts[number], self.bounds[number]
+            part, (low, high) = self._parts[number], self._bounds[number]
             if part is not None and number not in moved:
                 value = min(max(self._raws[number].item(last), low), high)
                 factor = self._factors[number]

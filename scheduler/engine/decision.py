@@ -11,7 +11,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from scheduler.engine.record import (
     Top,
     Verdicts,
 )
-from scheduler.hosts.candidates import Candidates, Narrowed, Scope, narrow
+from scheduler.hosts.candidates import Candidates, Scope, narrow
 from scheduler.hosts.host_state import Consumption, HostState, hand_over
 from scheduler.hosts.reservations import Reservation, Reservations
 
@@ -84,10 +84,9 @@ def decide(
     own = reservations.of(uuids or (request.instance_uuid,))
     bounds = bounds_of(policy.weighers)
     with reservations.without(own) if own else contextlib.nullcontext():
-        decision = _Decision(
-            policy, reservations, moment, rng, notes, room or {}, on_refusal, rows, request
-        )
+        decision = _Decision(policy, reservations, moment, notes, rng, room or {}, on_refusal)
         try:
+            decision.narrow(rows, request)
             placement = decision.place(request, uuids, count, alternates)
         except BaseException:
             restore_bounds(policy.weighers, bounds)
@@ -97,40 +96,27 @@ def decide(
     return placement
 
 
+@dataclass
 class _Decision:
     """One run of the engine over the table that *reservations* keeps."""
 
-    def __init__(
-        self,
-        policy: Policy,
-        reservations: Reservations,
-        now: float,
-        rng: random.Random | None,
-        record: DecisionRecord,
-        room: Mapping[int, int],
-        on_refusal: OnRefusal | None,
-        rows: np.ndarray | None,
-        request: Any,
-    ) -> None:
-        self.policy = policy
-        self.reservations = reservations
-        self.now = now
-        self.record = record
-        self.scope = Scope(
-            reservations.table, now, policy.service_down_time_seconds, policy.fitting
-        )
-        self.made: list[Reservation] = []
-        self._rng = rng
-        self._room = room
-        self._on_refusal = on_refusal
-        narrowed = self._narrow(rows, request)
-        self._skip_filters = record.filters_skipped = narrowed.skip_filters
-        self._narrowed = narrowed.hosts
-        self._evaluation = Evaluation(narrowed.hosts)
-        self._choice: Choice | None = None
-        self._before: FirstOf | None = None
-        self._amount: Consumption | None = None
-        self._ends_at = time.monotonic() + policy.most_seconds
+    policy: Policy
+    reservations: Reservations
+    now: float
+    record: DecisionRecord
+    rng: random.Random | None
+    room: Mapping[int, int]
+    on_refusal: OnRefusal | None
+    made: list[Reservation] = field(default_factory=list)
+    choice: Choice | None = None
+    before: FirstOf | None = None
+    amount: Consumption | None = None
+
+    def __post_init__(self) -> None:
+        policy = self.policy
+        down_seconds = policy.service_down_time_seconds
+        self.scope = Scope(self.reservations.table, self.now, down_seconds, policy.fitting)
+        self.ends_at = time.monotonic() + policy.most_seconds
 
     def undo(self) -> None:
         self.record.placed_before_failure = len(self.made)
@@ -166,7 +152,7 @@ class _Decision:
 
     # --- one instance --------------------------------------------------------------------
 
-    def _narrow(self, rows: np.ndarray | None, request: Any) -> Narrowed:
+    def narrow(self, rows: np.ndarray | None, request: Any) -> None:
         """Leave the hosts that the lists of the request do."""
         record, table = self.record, self.reservations.table
         rows = table.order if rows is None else rows
@@ -175,21 +161,22 @@ class _Decision:
         without_service, not_offered = len(table) - len(table.order), len(table.order) - len(rows)
         missing = {NO_SERVICE: without_service, NOT_OFFERED: not_offered}
         record.not_considered = {cause: number for cause, number in missing.items() if number}
-        narrowed = narrow(Candidates(self.scope, rows), request, self.policy.semantics)
-        record.removed_before_filters = narrowed.removed
+        self.narrowed = narrow(Candidates(self.scope, rows), request, self.policy.semantics)
+        self.evaluation = Evaluation(self.narrowed.hosts)
+        record.removed_before_filters = self.narrowed.removed
+        record.filters_skipped = self.narrowed.skip_filters
         record.filters, record.before_filters = [], []
         record.top = record.verdicts = record.refusal = None
-        return narrowed
 
     def _next(self, request: Any, index: int) -> int | None:
         """The row for instance number *index*; None if there is none."""
         policy, began = self.policy, time.perf_counter()
-        hosts = self._narrowed if index == 0 else self._evaluation.hosts
-        self._evaluation = evaluation = policy.chain.run(
+        hosts = self.evaluation.hosts
+        self.evaluation = evaluation = policy.chain.run(
             Candidates(self.scope, hosts.rows),  # columns anew: they were consumed from
             request,
             index,
-            skip_filters=self._skip_filters,
+            skip_filters=self.narrowed.skip_filters,
             after=lambda name: self._require_time(index, f"after {name}"),
         )
         if index == 0:
@@ -198,10 +185,10 @@ class _Decision:
             if self.record.wants_detail:
                 self.record.verdicts = Verdicts.from_evaluation(evaluation, policy.chain.filters)
         add_weights(policy, evaluation, request)
-        before = self._before if policy.semantics.keeps_ranking else None
-        claimable = self._claimable if self._room else self.reservations.claimable
-        self._choice = choice = Choice(evaluation, claimable, before)
-        self._before = choice.first_of
+        before = self.before if policy.semantics.keeps_ranking else None
+        claimable = self._claimable if self.room else self.reservations.claimable
+        self.choice = choice = Choice(evaluation, claimable, before)
+        self.before = choice.first_of
         row = choice.choose(
             self._draws,
             policy.host_subset_size,
@@ -216,9 +203,9 @@ class _Decision:
 
     def _draws(self) -> random.Random:
         """The source of random numbers, made when it is first wanted: few decisions draw."""
-        if self._rng is None:
-            self._rng = random.Random(self.record.seed)  # no secret
-        return self._rng
+        if self.rng is None:
+            self.rng = random.Random(self.record.seed)  # no secret
+        return self.rng
 
     def _note_details(self, evaluation: Evaluation, choice: Choice) -> None:
         """Keep what was said of every host, and what the best of them weigh."""
@@ -237,13 +224,13 @@ class _Decision:
 
     def _refusal(self, index: int) -> errors.NoValidHost:
         """The error when no host is left for instance number *index*."""
-        if self._on_refusal is not None:
-            self._on_refusal(self._narrowed, self._evaluation, index)
+        if self.on_refusal is not None:
+            self.on_refusal(self.narrowed.hosts, self.evaluation, index)
         return errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
 
     def _require_time(self, index: int, place: str) -> None:
         """Raise DecisionGivenUp when the decision has taken too long; nothing stays consumed."""
-        if time.monotonic() > self._ends_at:
+        if time.monotonic() > self.ends_at:
             seconds = self.policy.most_seconds
             raise errors.DecisionGivenUp(seconds=seconds, number=index + 1, place=place)
 
@@ -255,12 +242,12 @@ class _Decision:
         """The hosts that reservations allow, without rows with no room for another instance."""
         table = self.reservations.table
         got = Counter(table.rows.get(reservation.key) for reservation in self.made)
-        full = [row for row, room in self._room.items() if got[row] >= room]
+        full = [row for row, room in self.room.items() if got[row] >= room]
         allowed: np.ndarray = self.reservations.claimable(rows) & ~np.isin(rows, full)
         return allowed
 
     def _limits(self, state: HostState, request: Any) -> dict[str, Any]:
-        return {} if self._skip_filters else self.policy.chain.limits(state, request)
+        return {} if self.narrowed.skip_filters else self.policy.chain.limits(state, request)
 
     def _consume(
         self, state: HostState, request: Any, limits: dict[str, Any], *, is_named: bool
@@ -273,9 +260,9 @@ class _Decision:
             uuid, stand_in = None, uuid
             if group is not None:
                 group.members = [*(group.members or []), stand_in]
-        amount = self._amount
+        amount = self.amount
         if amount is None or amount.wish is not None:  # which goes by the limits of the host
-            amount = self._amount = Consumption.from_request(request, limits, self.policy.fitting)
+            amount = self.amount = Consumption.from_request(request, limits, self.policy.fitting)
         self.made += self.reservations.reserve(
             [state.row], [(uuid, stand_in)], amount, self.now, request.flavor.id
         )
@@ -291,9 +278,14 @@ class _Decision:
         Groups learn of each instance, cells and devices are documents, bare metal is taken as a
         whole, and what is drawn or has little room is chosen one by one.
         """
-        policy, evaluation = self.policy, self._evaluation
+        policy, evaluation = self.policy, self.evaluation
         is_drawn = policy.host_subset_size > 1 or policy.shuffle_best_same_weighed_hosts
-        if is_drawn or self._room or self._skip_filters or request.instance_group is not None:
+        if (
+            is_drawn
+            or self.room
+            or self.narrowed.skip_filters
+            or request.instance_group is not None
+        ):
             return None
         amount = Consumption.from_request(request, {}, policy.fitting)
         rows = evaluation.hosts.rows
@@ -301,9 +293,9 @@ class _Decision:
             return None
         if not policy.chain.asks_only_columns or not self.reservations.claimable(rows).all():
             return None
-        batch = Batch(policy, evaluation, request, amount)
         try:
-            batch.choose(row, count, lambda index: self._require_time(index, "not begun"))
+            batch = Batch(policy, evaluation, request, amount, row)
+            batch.choose(count, lambda index: self._require_time(index, "not begun"))
         except NeedsTable:  # a plug-in looks at instances or at single hosts
             return None
         return batch
@@ -313,7 +305,7 @@ class _Decision:
     ) -> tuple[list[HostState], list[dict[str, Any]]]:
         """Consume the rows of *batch*; their hosts and limits."""
         rows = batch.rows
-        self._before, self._evaluation.hosts = batch.first_of, batch.survivors
+        self.before, self.evaluation.hosts = batch.first_of, batch.survivors
         names: list[tuple[str | None, str | None]] = [(request.instance_uuid, None)]
         if uuids:
             names = [(uuid, None) for uuid in uuids[: len(rows)]]
@@ -337,14 +329,14 @@ class _Decision:
         """Hosts of the cell of each one chosen that no instance of the request was given."""
         if count > 1:  # all have their hosts now
             self._next(request, count - 1)
-        if self._choice is None:
+        if self.choice is None:
             return [[] for _ in chosen]
-        rows, taken = self._choice.rows, {state.row for state in chosen}
+        rows, taken = self.choice.rows, {state.row for state in chosen}
         hosts = Candidates(self.scope, rows)
         of_cell: dict[str | None, list[HostState]] = {}
         for cell in dict.fromkeys(state.cell_uuid for state in chosen):
             within = hosts.having("cell_uuid", (cell,))
-            best = self._choice.best(rows if within.all() else rows[within])
+            best = self.choice.best(rows if within.all() else rows[within])
             free = (row for row in best if row not in taken)
             of_cell[cell] = [self.scope.state(row) for row in itertools.islice(free, wanted)]
             for state in of_cell[cell]:
