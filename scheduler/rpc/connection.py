@@ -56,8 +56,6 @@ class Deliveries:
         """Messages that the library could not read, and dropped with a log line."""
         self.channel: Any = None
         """The channel of the AMQP library that brings requests now."""
-        self.client: Any = None
-        """The connection of kombu that it belongs to, or the last one did."""
         self.take: Callable[[Any], bool] = _leave
         """Takes a request past the library, if it can; the fast path puts itself here."""
 
@@ -120,7 +118,7 @@ class Channel(pyamqp.Channel):
         """Declare *queue*, one of TEMPORARY such that it ends with its last consumer."""
         if queue in SERVED:
             self.deliveries = SERVED[queue]
-            self.deliveries.channel, self.deliveries.client = self, self.connection.client
+            self.deliveries.channel = self
         if queue.startswith(tuple(TEMPORARY)):
             limit = {"x-max-length": MOST_COPIES} if queue in COPIED else {}
             expiry = {"x-expires": EXPIRY_MS, **limit}

@@ -51,7 +51,7 @@ class Server(RPCServer):
             list(endpoints),
             RequestContextSerializer(),
             in_flight=in_flight or InFlightRequests(),
-            monitor=CallMonitor(self._deliveries),
+            monitor=CallMonitor(),
         )
         super().__init__(bus, oslo_messaging.Target(topic=topic, server=host), dispatcher)
         self._queue = f"{topic}.{host}"

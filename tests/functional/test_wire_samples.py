@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 
 from scheduler import objects
-from scheduler.concurrency import EVENTLET
+from scheduler.concurrency import EVENTLET, THREADING
 from tests.functional.conftest import ServingScheduler
 from tests.functional.slow_filter import COMPUTE_HINT, PAUSE_HINT
 from tests.unit.objects.wire_samples import comparable
@@ -266,11 +266,16 @@ def test_a_slow_request_shows_that_it_lives(caller):
     assert len(reply["result"][0]) == 2
 
 
-def test_a_caller_with_little_patience_gets_a_thousand_servers(recorded_scheduler, tmp_path):
+@pytest.mark.parametrize(
+    ("recorded_scheduler", "hint"),
+    [(EVENTLET, PAUSE_HINT), (THREADING, COMPUTE_HINT)],
+    indirect=["recorded_scheduler"],
+)
+def test_a_caller_with_little_patience_gets_a_thousand_servers(recorded_scheduler, tmp_path, hint):
     """The request takes longer than ``rpc_response_timeout``, which only bounds the silence."""
-    patience_seconds = 2
+    patience_seconds = 4
     uuids = [str(uuid.uuid4()) for _ in range(1000)]
-    hints = {COMPUTE_HINT: ["0.0008"]}  # for each of the three hosts and each server
+    hints = {hint: ["0.0015"]}  # for each of the three hosts and each server
     spec = fleet.a_spec(uuids[0], num_instances=len(uuids), scheduler_hints=hints)
     url = recorded_scheduler.transport_url
     began = time.monotonic()

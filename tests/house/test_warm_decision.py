@@ -7,11 +7,9 @@ from typing import Any
 from benchmarks import workload
 from benchmarks.subjects.decision import EngineDecisions
 from scheduler.manager import SchedulerManager
-from scheduler.rpc.connection import Deliveries
 from scheduler.rpc.context import ObjectSerializer, RequestContext, RequestContextSerializer
 from scheduler.rpc.dispatcher import Dispatcher, SchedulerEndpoint
 from scheduler.rpc.in_flight import CallMonitor, InFlightRequests
-from scheduler.rpc.messages import MessageLimits
 from tests.house.tree import ROOT
 
 #: Those of ``filters/`` and ``weights/`` are not counted, as operators choose how many there are.
@@ -37,13 +35,12 @@ def test_a_warm_decision_passes_few_modules() -> None:
     decisions = EngineDecisions(workload.load("bounds").at_tiny_size().subjects["known"], None)
     decisions.warm_up()
     conf = decisions.driver.conf
-    limits = MessageLimits.from_conf(conf)
     serializer = RequestContextSerializer(ObjectSerializer())
     dispatcher = Dispatcher(
         [SchedulerEndpoint(SchedulerManager(conf, decisions.driver))],
         serializer,
         in_flight=InFlightRequests(),
-        monitor=CallMonitor(Deliveries(limits)),
+        monitor=CallMonitor(),
     )
     passed: set[str] = set()
     folder = f"{ROOT}/scheduler/"

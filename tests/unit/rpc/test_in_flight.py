@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.rpc.connection import Deliveries
 from scheduler.rpc.in_flight import CallMonitor, InFlightRequests
-from scheduler.rpc.messages import MessageLimits
 from tests.waiting import Clock, wait_until
 
 LIMIT_SECONDS = 10.0
@@ -73,61 +71,59 @@ def test_decisions_are_counted_refusals_included() -> None:
 
 
 class Call:
-    """A call as the library hands it over."""
+    """A call as the library hands it over; so many *failures* of heartbeats cannot be sent."""
 
-    def __init__(self, client_timeout: Any, reply_q: str | None = "reply") -> None:
+    def __init__(self, client_timeout: Any, failures: int = 0) -> None:
         self.client_timeout = client_timeout
-        self.reply_q = reply_q
         self.heartbeats = 0
+        self.failures = failures
+
+    def heartbeat(self) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise ConnectionError("no broker")
+        self.heartbeats += 1
 
 
-class Counted(CallMonitor):
-    """Counts them at the calls; *failures* of them cannot be sent."""
-
-    def __init__(self, failures: int = 0) -> None:
-        self.time = Clock()
-        super().__init__(Deliveries(MessageLimits(1, 1)), self.time)
-        self._failures = failures
-
-    def send(self, incoming: Call) -> None:
-        if self._failures:
-            self._failures -= 1
-            super().send(incoming)  # no broker was ever there
-        incoming.heartbeats += 1
+def a_monitor() -> tuple[CallMonitor, Clock]:
+    clock = Clock()
+    return CallMonitor(clock), clock
 
 
 @pytest.mark.parametrize(
     ("client_timeout", "heartbeats"), [(60, 1), (4, 1), (2, 1), (62, 0), (1, 0), (0, 0), (None, 0)]
 )
 def test_half_of_what_the_caller_waits(client_timeout: Any, heartbeats: int) -> None:
-    monitor, call = Counted(), Call(client_timeout)
+    monitor, clock = a_monitor()
+    call = Call(client_timeout)
     monitor.watch(call)
     monitor.look()
     assert call.heartbeats == 0
-    monitor.time.now += 30
+    clock.now += 30
     monitor.look()
     monitor.look()
     assert call.heartbeats == heartbeats
     monitor.forget(call)
 
 
-def test_no_heartbeats_for_what_is_over_or_for_nobody() -> None:
-    monitor = Counted()
-    over, nobody, lasting = Call(4), Call(4, reply_q=None), Call(4)
-    for call in (over, nobody, lasting):
+def test_no_heartbeats_for_what_is_over() -> None:
+    monitor, clock = a_monitor()
+    over, lasting = Call(4), Call(4)
+    for call in (over, lasting):
         monitor.watch(call)
     monitor.forget(over)
     for _ in range(3):
-        monitor.time.now += 2
+        clock.now += 2
         monitor.look()
-    assert (over.heartbeats, nobody.heartbeats, lasting.heartbeats) == (0, 0, 3)
+    assert (over.heartbeats, lasting.heartbeats) == (0, 3)
     monitor.forget(lasting)
 
 
 def test_a_heartbeat_that_cannot_be_sent_is_tried_again_soon() -> None:
-    monitor, call = Counted(failures=2), Call(60)
+    monitor, clock = a_monitor()
+    call = Call(60, failures=2)
     monitor.watch(call)
-    monitor.time.now += 30
+    clock.now += 30
     for _ in range(4):
         monitor.look()
     assert (call.heartbeats, monitor.failed) == (1, 2)
@@ -135,29 +131,30 @@ def test_a_heartbeat_that_cannot_be_sent_is_tried_again_soon() -> None:
 
 
 def test_a_call_that_ends_during_a_look_is_watched_no_more() -> None:
+    monitor, clock = a_monitor()
     ended = Call(4)
 
-    class Ending(Counted):
-        def send(self, incoming: Call) -> None:
-            self.forget(ended)
-            super().send(incoming)
+    class Ending(Call):
+        def heartbeat(self) -> None:
+            monitor.forget(ended)
+            super().heartbeat()
 
-    monitor, ending = Ending(), Call(4)
+    ending = Ending(4)
     for call in (ending, ended):
         monitor.watch(call)
     for _ in range(2):
-        monitor.time.now += 2
+        clock.now += 2
         monitor.look()
     assert (ending.heartbeats, ended.heartbeats) == (2, 0)
     monitor.forget(ending)
 
 
 def test_the_thread_sees_to_calls_that_come_later_and_are_due_sooner() -> None:
-    monitor = Counted()
+    monitor, clock = a_monitor()
     patient, hasty = Call(600), Call(2)
     monitor.watch(patient)
     monitor.watch(hasty)
-    monitor.time.now += 1
+    clock.now += 1
     wait_until(lambda: hasty.heartbeats >= 1, 60, "a heartbeat")
     assert patient.heartbeats == 0
     monitor.forget(hasty)

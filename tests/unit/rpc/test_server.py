@@ -10,11 +10,10 @@ from oslo_context import context as oslo_context
 from oslo_messaging._drivers import common as driver_common
 
 from scheduler import errors
-from scheduler.rpc.connection import Deliveries
 from scheduler.rpc.context import RequestContext, RequestContextSerializer
 from scheduler.rpc.dispatcher import BaseAPI, Dispatcher, SchedulerEndpoint
 from scheduler.rpc.in_flight import CallMonitor, InFlightRequests
-from scheduler.rpc.messages import REFUSED, MessageLimits
+from scheduler.rpc.messages import REFUSED
 from scheduler.rpc.server import Server
 from tests.builders import a_request
 from tests.unit.rpc.fakes import RecordingDriver
@@ -22,7 +21,6 @@ from tests.unit.test_manager import a_manager
 
 CONTEXT = RequestContext("u", "p", overwrite=False)
 SPEC = RequestContextSerializer().serialize_entity(None, a_request())
-LIMITS = MessageLimits(most_bytes=1000, most_levels=32)
 
 
 class Incoming:
@@ -40,7 +38,7 @@ def a_dispatcher(manager: Any = None) -> Dispatcher:
         endpoints,
         RequestContextSerializer(),
         in_flight=InFlightRequests(),
-        monitor=CallMonitor(Deliveries(LIMITS)),
+        monitor=CallMonitor(),
     )
 
 
