@@ -30,6 +30,7 @@ from scheduler.rpc.messages import LONGEST_NAME, REFUSED, refusal
 LOG = logging.getLogger(__name__)
 
 VERSION_PATTERN: Final = re.compile(r"\d{1,9}\.\d{1,9}(\.\d{1,9})?", re.ASCII)
+MISSING_PATTERN: Final = re.compile(r"missing a required.* argument: '(\w+)'")
 DEFAULT_VERSION: Final = "1.0"
 DEFAULT_TARGET: Final = oslo_messaging.Target()
 """Target of messages without a version and of endpoints without one, as in the library."""
@@ -143,38 +144,19 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
             raise errors.placed(error, name) from error.__cause__
 
 
-def require(method: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
-    """Raise InvalidRequest naming the first argument of *method* that is not in *arguments*.
-
-    Raises ArgumentMismatch naming the first of *arguments* that *method* does not have.
-    """
-    known, needed = _parameters(getattr(method, "__func__", method))
-    for name in needed:
-        if name not in arguments:
-            raise errors.InvalidRequest(field=name, reason="missing")
-    for name in arguments:
-        if name not in known:
-            raise ArgumentMismatch(method, f"got an unexpected keyword argument {name!r}")
-
-
-@functools.cache
-def _parameters(function: Callable[..., Any]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The names of all that can be given, and of what must be."""
-    parameters = dict(inspect.signature(function).parameters)
-    for name in ("self", "context"):
-        parameters.pop(name, None)
-    needed = tuple(name for name, each in parameters.items() if each.default is each.empty)
-    return frozenset(parameters), needed
-
-
 def _require_fit(method: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
-    """Raise ArgumentMismatch if *method* of an endpoint cannot be called with *arguments*."""
+    """Raise an error naming the argument for which *method* cannot be called with *arguments*.
+
+    That is InvalidRequest for one that is missing, and ArgumentMismatch for any other.
+    """
     for name in ("self", "context"):
         if name in arguments:
             raise ArgumentMismatch(method, f"got an unexpected keyword argument {name!r}")
     try:
         inspect.signature(method).bind(None, **arguments)
     except TypeError as error:
+        if missing := MISSING_PATTERN.search(str(error)):
+            raise errors.InvalidRequest(field=missing[1], reason="missing") from None
         raise ArgumentMismatch(method, str(error)) from None
 
 
@@ -277,8 +259,11 @@ class _Endpoint:
     def call(self, name: str, context: Any, arguments: dict[str, Any]) -> Any:
         """Call the method *name*, if *arguments* are its own."""
         method = getattr(self._behind, name)
-        require(method, arguments)
-        return method(context, **arguments)
+        try:
+            return method(context, **arguments)
+        except TypeError:
+            _require_fit(method, arguments)
+            raise
 
 
 class SchedulerEndpoint(_Endpoint):
@@ -366,7 +351,6 @@ class BaseAPI:
 
     @oslo_messaging.expose
     def ping(self, context: Any, arg: Any) -> dict[str, Any]:
-        """Show that the service is there."""
         del context
         return {"service": self._service_name, "arg": arg}
 
