@@ -20,6 +20,7 @@ from scheduler.db import url as db_url
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.layout import API_TABLES, CELL_TABLES, NEEDED_TABLES
+from scheduler.db.migrations import VERSION_TABLE
 from scheduler.threads import in_thread
 
 LOG = logging.getLogger(__name__)
@@ -64,7 +65,6 @@ class Finding:
 
     @property
     def is_nova(self) -> bool:
-        """True when Nova's own tools made it."""
         return self.kind == NOVA
 
     def line(self) -> str:
@@ -129,7 +129,7 @@ def _examine(
             for table in needed:  # whether it may be read
                 connection.execute(sa.select(tables.metadata.tables[table]).where(sa.false()))
             kind = NOVA if layout.is_nova else OURS
-            version = migration.revision(connection, layout.version_table)
+            version = migration.revision_of(connection, layout.version_table or VERSION_TABLE)
             incomplete = connection.execute(_INCOMPLETE).scalar() if needed == NEEDED_TABLES else 0
     except (errors.NovaException, *FAILURES) as error:
         return Finding(place, url, failure=database.unusable(error))

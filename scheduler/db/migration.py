@@ -151,7 +151,7 @@ def sync(database: Database, revision: str = "head") -> None:
         config.set_main_option("script_location", "scheduler.db:migrations")
         config.attributes["connection"] = connection
         try:
-            if _revision(connection) is None and revision in ("head", head()):
+            if revision_of(connection) is None and revision in ("head", head()):
                 _create_all(connection)
                 command.stamp(config, "head")
             else:
@@ -165,14 +165,16 @@ def version(database: Database) -> str | None:
     if _is_absent(database):
         return None
     with database.read() as connection:
-        return _revision(connection)
+        return revision_of(connection)
 
 
-def revision(connection: Connection, version_table: str | None) -> str | None:
-    """The revision of the tables; *version_table* is Nova's, None for ours."""
-    if version_table is None:
-        return _revision(connection)
-    return _value(connection, version_table, NOVA_VERSION_TABLES[version_table])
+def revision_of(connection: Connection, table: str = VERSION_TABLE) -> str | None:
+    """The revision that *table*, ours or Nova's, says; None without it."""
+    if not sa.inspect(connection).has_table(table):
+        return None
+    column: sa.ColumnClause[str] = sa.column(NOVA_VERSION_TABLES.get(table, "version_num"))
+    found = connection.scalar(sa.select(column).select_from(sa.table(table)))
+    return None if found is None else str(found)
 
 
 def head() -> str:
@@ -196,7 +198,7 @@ def _unreadiness(database: Database, needed: Iterable[str]) -> str | None:
     if _is_absent(database):
         return f"{url} does not exist; create it with: {SYNC_COMMAND}"
     with database.read() as connection:
-        found = _revision(connection)
+        found = revision_of(connection)
     layout = database.layout
     if found is None and layout.is_nova:
         lacking = [table for table in needed if not layout.has(table)]
@@ -217,18 +219,6 @@ def _is_absent(database: Database) -> bool:
     if database.dialect_name != "sqlite" or not path or path == ":memory:":
         return False
     return not path.startswith("file:") and not pathlib.Path(path).exists()
-
-
-def _revision(connection: Connection) -> str | None:
-    if not sa.inspect(connection).has_table(VERSION_TABLE):
-        return None
-    return _value(connection, VERSION_TABLE, "version_num")
-
-
-def _value(connection: Connection, table: str, name: str) -> str | None:
-    column: sa.ColumnClause[str] = sa.column(name)
-    found = connection.scalar(sa.select(column).select_from(sa.table(table)))
-    return None if found is None else str(found)
 
 
 # --- a new database ---------------------------------------------------------------------------
