@@ -18,15 +18,6 @@ from scheduler import objects
 from scheduler.db import aggregates as aggregate_rows
 from scheduler.db import compute_nodes, fleet_poll, fleet_rows, rows, tables
 from scheduler.db.database import Database
-from scheduler.db.fleet_poll import (
-    HEARTBEAT_SECONDS,
-    LATE_SECONDS,
-    LOOK_BACK,
-    ChangesPoll,
-    HeartbeatReader,
-    Heartbeats,
-    StampsPoll,
-)
 from scheduler.db.fleet_rows import AGGREGATES, FLAGS, INSTANCES, MEMBERS, NODES, News, RowReader
 from scheduler.db.sessions import ReadSession
 
@@ -71,7 +62,7 @@ class FleetChanges:
     instances: Sequence[Any] = ()
     services: Sequence[Any] | None = None
     changed_services: Sequence[Any] = ()
-    heartbeats: Heartbeats = field(default_factory=dict)
+    heartbeats: fleet_poll.Heartbeats = field(default_factory=dict)
     aggregates: Sequence[objects.Aggregate] | None = None
     cell: Cell | None = None
     system_metadata: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
@@ -92,19 +83,21 @@ class FleetReader:
         cell: Cell | None = None,
         *,
         aggregates: bool = True,
-        late_seconds: float = LATE_SECONDS,
+        late_seconds: float = fleet_poll.LATE_SECONDS,
     ) -> None:
         self.database = database
         self.cell = cell
         self._overlap = overlap
         self._late_seconds = late_seconds
         self._session = ReadSession(database)
-        self._heartbeats = HeartbeatReader(database)
+        self._heartbeats = fleet_poll.HeartbeatReader(database)
         self._nodes = RowReader(database, fleet_rows.NODE_COLUMNS)
         self._instances = RowReader(database, fleet_rows.INSTANCE_COLUMNS)
         self._reads_aggregates, self._reads_images = aggregates, False
         #: Chosen by every full read, when it is known whether there are triggers.
-        self._poll: ChangesPoll | StampsPoll = StampsPoll(database, overlap)
+        self._poll: fleet_poll.ChangesPoll | fleet_poll.StampsPoll = fleet_poll.StampsPoll(
+            database, overlap
+        )
         self._has_begun = False
         #: True when the last poll found nothing.
         self._is_quiet = False
@@ -114,7 +107,7 @@ class FleetReader:
     @property
     def finds_aggregates(self) -> bool:
         """True when the last reads found changes of aggregates, too."""
-        return self._reads_aggregates and isinstance(self._poll, ChangesPoll)
+        return self._reads_aggregates and isinstance(self._poll, fleet_poll.ChangesPoll)
 
     def services(self, topic: str) -> Sequence[Any]:
         with self.database.read() as connection:
@@ -133,7 +126,7 @@ class FleetReader:
         Raises oslo.db's errors when the database does not answer; after that, the next read is a
         full one.
         """
-        heartbeats: Heartbeats = {}
+        heartbeats: fleet_poll.Heartbeats = {}
         if self._read_at is not None and not full:
             heartbeats = self._heartbeats.read(now, self._late_seconds)
         self._reads_images = image_properties
@@ -147,9 +140,9 @@ class FleetReader:
         """
         if not self._has_begun:
             return ()
-        if isinstance(self._poll, StampsPoll):
+        if isinstance(self._poll, fleet_poll.StampsPoll):
             self._heartbeats.have(functools.partial(self._poll.look_back, now=now))
-        heartbeats = self._heartbeats.read(now, HEARTBEAT_SECONDS)
+        heartbeats = self._heartbeats.read(now, fleet_poll.HEARTBEAT_SECONDS)
         return [FleetChanges(False, now, heartbeats=heartbeats, cell=self.cell)]
 
     def _read(
@@ -224,12 +217,12 @@ class FleetReader:
         last_read_at: datetime.datetime | None,
     ) -> FleetChanges:
         """All that lives, and instances on no host touched lately: claims on these may be open."""
-        kind = ChangesPoll if fleet_poll.are_kept(connection) else StampsPoll
+        kind = fleet_poll.ChangesPoll if fleet_poll.are_kept(connection) else fleet_poll.StampsPoll
         poll = kind(self.database, self._overlap)
         self._heartbeats.begin(connection, now)
         poll.begin(connection, now, self._heartbeats.service_ids)
         self._poll, self._has_begun = poll, True
-        late = (last_read_at or now - PAST) - LOOK_BACK
+        late = (last_read_at or now - PAST) - fleet_poll.LOOK_BACK
         placed = fleet_rows.PLACED
         elsewhere = fleet_rows.instances(connection, fleet_rows.on_no_host(late))
         present = fleet_rows.instances(connection, placed)

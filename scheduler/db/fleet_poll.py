@@ -72,7 +72,6 @@ class HeartbeatReader:
         """Heartbeats since the last call, if that was *every_seconds* ago.
 
         A thread waits for another's read only if it needs one itself.
-        Raises oslo.db's errors when the database does not answer.
         """
         if is_recent(self._heard_at, now, every_seconds):
             return {}
@@ -153,10 +152,7 @@ def _newest(connection: sa.Connection, *criteria: sa.ColumnElement[bool]) -> Any
 
 
 class ChangesPoll:
-    """Poll of one *database*.
-
-    Entries that are committed up to *overlap* after they were written are found.
-    """
+    """Poll of one *database*, which finds entries committed up to *overlap* after writing."""
 
     late = 0
 

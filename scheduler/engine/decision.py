@@ -17,20 +17,11 @@ from typing import Any
 import numpy as np
 
 from scheduler import errors
+from scheduler.engine import record as records
 from scheduler.engine.batch import Batch, NeedsTable
 from scheduler.engine.choice import Choice, FirstOf
 from scheduler.engine.evaluation import Evaluation, Policy, add_weights, bounds_of, restore_bounds
-from scheduler.engine.record import (
-    FILTER,
-    LATER,
-    NO_SERVICE,
-    NOT_OFFERED,
-    TOP_HOSTS,
-    WEIGH,
-    DecisionRecord,
-    Top,
-    Verdicts,
-)
+from scheduler.engine.record import DecisionRecord
 from scheduler.hosts.candidates import Candidates, Scope, narrow
 from scheduler.hosts.host_state import Consumption, HostState, hand_over
 from scheduler.hosts.reservations import Reservation, Reservations
@@ -144,7 +135,7 @@ class _Decision:
             limits.append(self._limits(hosts[-1], request))
             self._consume(hosts[-1], request, limits[-1], is_named=bool(uuids) or index == 0)
         if count > 1:
-            self.record.add_stage(LATER, began)
+            self.record.add_stage(records.LATER, began)
         others: list[list[HostState]] = [[] for _ in hosts]
         if alternates > 0 and hosts:
             others = self._alternates(request, hosts, count, alternates)
@@ -159,7 +150,7 @@ class _Decision:
         record.fleet = len(table)
         record.hosts_considered = len(rows)
         without_service, not_offered = len(table) - len(table.order), len(table.order) - len(rows)
-        missing = {NO_SERVICE: without_service, NOT_OFFERED: not_offered}
+        missing = {records.NO_SERVICE: without_service, records.NOT_OFFERED: not_offered}
         record.not_considered = {cause: number for cause, number in missing.items() if number}
         self.narrowed = narrow(Candidates(self.scope, rows), request, self.policy.semantics)
         self.evaluation = Evaluation(self.narrowed.hosts)
@@ -181,9 +172,11 @@ class _Decision:
         )
         if index == 0:
             self.record.filters = evaluation.counts
-            began = self.record.add_stage(FILTER, began)
+            began = self.record.add_stage(records.FILTER, began)
             if self.record.wants_detail:
-                self.record.verdicts = Verdicts.from_evaluation(evaluation, policy.chain.filters)
+                self.record.verdicts = records.Verdicts.from_evaluation(
+                    evaluation, policy.chain.filters
+                )
         add_weights(policy, evaluation, request)
         before = self.before if policy.semantics.keeps_ranking else None
         claimable = self._claimable if self.room else self.reservations.claimable
@@ -196,7 +189,7 @@ class _Decision:
         )
         self.record.is_forced &= choice.is_forced
         if index == 0:
-            self.record.add_stage(WEIGH, began)
+            self.record.add_stage(records.WEIGH, began)
             if self.record.wants_detail:
                 self._note_details(evaluation, choice)
         return row
@@ -213,10 +206,10 @@ class _Decision:
         if record.verdicts is not None:
             record.verdicts.totals = choice.totals
             record.verdicts.bounds = [part.bounds for part in evaluation.parts]
-        rows = choice.first(TOP_HOSTS)
+        rows = choice.first(records.TOP_HOSTS)
         if rows:
             places = evaluation.places(rows)
-            record.top = Top(
+            record.top = records.Top(
                 [keys[row] for row in rows],
                 choice.totals[rows].tolist(),
                 [part.at(places) for part in evaluation.parts],
