@@ -110,12 +110,10 @@ class ReplyCache:
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> ReplyCache:
-        """The cache that ``[scheduler]`` describes."""
         options = conf.scheduler
         return cls(options.answers_kept_seconds, options.answers_kept_servers)
 
     def reconfigure(self, conf: cfg.ConfigOpts) -> None:
-        """Keep answers from now on as *conf* says."""
         options = conf.scheduler
         with self._lock:
             self._kept_seconds = options.answers_kept_seconds
@@ -196,7 +194,6 @@ class ReplyCache:
 
 
 def answer_to_text(selections: Sequence[objects.Selection]) -> str:
-    """The Selections of one instance as text."""
     return json.dumps(
         [[objects.to_primitive(each), exact_numbers(each)] for each in selections],
         separators=(",", ":"),
@@ -204,7 +201,6 @@ def answer_to_text(selections: Sequence[objects.Selection]) -> str:
 
 
 def refusal_to_text(refusal: errors.NoValidHost) -> str:
-    """The answer that there is no host, as text."""
     return json.dumps({_REFUSED: refusal.kwargs.get("reason", "")})
 
 

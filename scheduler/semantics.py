@@ -194,5 +194,4 @@ CHOICES = {"current": CURRENT, "newton": NEWTON}
 
 
 def from_conf(conf: Any) -> Semantics:
-    """The semantics that ``[scheduler] semantics`` chooses."""
     return CHOICES[conf.scheduler.semantics]

@@ -130,7 +130,6 @@ class Waiting:
 
     @property
     def age_seconds(self) -> float:
-        """Seconds since the request."""
         return time.monotonic() - self.began
 
 

@@ -116,7 +116,6 @@ class DirectBuilds:
     max_attempts: int
 
     def reconfigure(self, conf: cfg.ConfigOpts) -> None:
-        """Count attempts from now on as *conf* says."""
         self.max_attempts = conf.scheduler.max_attempts
 
     def schedule_run_instance(

@@ -130,10 +130,7 @@ class AggregateReader:
         self._found: Sequence[objects.Aggregate] = ()
 
     def read(self, *, full: bool = False) -> Sequence[objects.Aggregate]:
-        """All aggregates: the same list if nothing has changed since the last read, unless *full*.
-
-        Raises oslo.db's errors when the database does not answer.
-        """
+        """All aggregates: the same list if nothing has changed since then, unless *full*."""
         self._session.run(lambda connection: self._read(connection, full=full))
         return self._found
 

@@ -46,7 +46,6 @@ class Scheduler:
 
     @property
     def records(self) -> Memory:
-        """The records of the latest decisions."""
         return self.recorder.records
 
     def select_destinations(

@@ -364,7 +364,6 @@ class CachingScheduler(FilterScheduler):
         return False
 
     def run_periodic_tasks(self, context: Any) -> None:
-        """Read the state of the hosts."""
         del context
         self.host_manager.refresh()
 

@@ -61,10 +61,7 @@ def called_class(conf: Any) -> Any:
 
 
 def load(conf: Any, host_manager: Any, **parts: Any) -> Any:
-    """The configured driver, deciding on the state that *host_manager* keeps.
-
-    *parts* are attributes of a driver: ``claims``, ``builds``, ``notifier``.
-    """
+    """The configured driver on the state of *host_manager*; *parts* are attributes of drivers."""
     cls = driver_class(conf)
     own = {"claims": Claims(), "builds": None, "notifier": None, **parts}
     if (form := form_of(cls)) is None:

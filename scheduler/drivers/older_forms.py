@@ -133,7 +133,6 @@ class WeighedHost:
     weight: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Weight and host name."""
         return {"weight": self.weight, "host": self.obj.host}
 
 

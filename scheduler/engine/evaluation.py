@@ -232,7 +232,6 @@ class Part:
         return weighted(self.raw, self.bounds, self.multiplier, extremes(self.raw))
 
     def at(self, places: np.ndarray) -> Part:
-        """Copies of the numbers at *places*."""
         return Part(self.name, self.raw[places], some(self.multiplier, places), self.bounds)
 
 

@@ -69,10 +69,7 @@ def are_numbers(hosts: Candidates, name: str) -> bool:
 
 
 def distinct(hosts: Candidates, name: str) -> tuple[list[Any], np.ndarray] | None:
-    """Distinct values of attribute *name*, and per host the position of its own among them.
-
-    None if hosts have no such attribute.
-    """
+    """Distinct values of attribute *name*, if hosts have it, and per host where its own is."""
     if name in _ONCE_REPORTED and not hosts.reported.all():
         column = _TEXTS.get(name, name)
         known = zip(hosts.rows.tolist(), hosts.reported.tolist(), strict=True)

@@ -22,7 +22,6 @@ def split_values(aggregates: Iterable[Any], key: str) -> set[str]:
 
 
 def keys(aggregates: Iterable[Any]) -> list[str]:
-    """Every key of the *aggregates*, sorted."""
     return sorted({key for aggregate in aggregates for key in aggregate.metadata})
 
 

@@ -101,7 +101,6 @@ class Candidates:
         return [self.scope.state(row) for row in self.rows.tolist()]
 
     def everything(self, verdict: bool) -> np.ndarray:
-        """A mask of *verdict* for every candidate."""
         return np.full(len(self.rows), verdict, dtype=np.bool_)
 
     def constant(self, value: Any, dtype: Any = np.float64) -> np.ndarray:
@@ -279,7 +278,6 @@ def narrow(hosts: Candidates, request: Any, chosen: Semantics = semantics.CURREN
 
 
 def has_group(request: Any, policy: str) -> bool:
-    """True when the request is for a server of a group with this policy."""
     group = request.instance_group
     return group is not None and group.policy == policy
 

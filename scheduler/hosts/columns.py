@@ -185,7 +185,6 @@ class Memo:
         self._is_uniform: bool | None = None
 
     def grow(self, size: int) -> None:
-        """Make room for numbers below *size*."""
         more = size - len(self.known)
         if more > 0:
             self.known = np.append(self.known, np.zeros(more, dtype=np.bool_))
@@ -295,7 +294,6 @@ class DocumentPool:
         return self._entries[number].key
 
     def content(self, number: int) -> Any:
-        """The content as it was stored."""
         kept = self._entries[number].kept
         return zlib.decompress(kept).decode(*_ENCODING) if type(kept) is bytes else kept
 
@@ -311,7 +309,6 @@ class DocumentPool:
         return entry.parsed
 
     def every_parsed(self) -> list[Any]:
-        """All parsed contents, each once."""
         return [self.parsed(number) for number in list(self._entries)]
 
     def derived(self, name: str, read: Callable[[list[Any]], Any]) -> Any:

@@ -218,11 +218,6 @@ class HostState:
         return self.table.instances.get(self.host, {})
 
     @property
-    def hypervisor_hostname(self) -> str | None:
-        """The node name, under the column's own name."""
-        return self.nodename
-
-    @property
     def updated(self) -> datetime.datetime | None:
         """When the compute node last reported, in UTC, or None."""
         seconds = self.table.value(self.row, "updated_at")
@@ -268,7 +263,7 @@ class HostState:
         )
 
     host = _Column("host")
-    nodename = _Column("nodename")
+    nodename = hypervisor_hostname = _Column("nodename")
     numa_topology = _Topology("numa_topology")
 
     if TYPE_CHECKING:  # the attributes set below

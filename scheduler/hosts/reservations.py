@@ -86,7 +86,6 @@ class Reservations:
         return [each for uuid in uuids if uuid for each in self._of_uuid.get(uuid, ())]
 
     def uuids(self) -> Set[str | None]:
-        """The uuids of the instances that have a reservation."""
         return self._of_uuid.keys()
 
     # --- what subclasses do otherwise ----------------------------------------------------
@@ -209,7 +208,6 @@ class Reservations:
         self._forget(reservation)
 
     def release_all(self, several: Sequence[Reservation]) -> None:
-        """Give back what one decision took."""
         for each in reversed(several):
             self.release(each)
 

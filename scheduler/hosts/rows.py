@@ -71,7 +71,6 @@ class Complaints:
             self._new.setdefault(kind, []).append((host, text))
 
     def tell(self) -> None:
-        """Log what is new."""
         for noted in self._new.values():
             others = f"; likewise {len(noted) - 1} other host(s)" if len(noted) > 1 else ""
             LOG.warning("%s%s", noted[0][1], others)

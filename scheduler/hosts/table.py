@@ -115,7 +115,6 @@ class HostTable:
         return int(number) if name in _INTEGERS else number
 
     def content(self, row: int, name: str) -> Any:
-        """One row's document as it was stored."""
         return self.pools[name].content(self._arrays[name].item(row))
 
     def combinations(self, names: tuple[str, ...]) -> tuple[DocumentPool, np.ndarray]:

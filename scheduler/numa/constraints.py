@@ -176,7 +176,6 @@ class Policies:
 
     @property
     def is_pinned(self) -> bool:
-        """True when some CPU is dedicated."""
         return self.cpu in PINNED_POLICIES
 
 

@@ -275,7 +275,6 @@ def complete_cores(host: HostCell) -> tuple[frozenset[int], ...]:
 
 
 def singles(cpus: frozenset[int]) -> tuple[frozenset[int], ...]:
-    """Each of *cpus* as a core, in ascending order."""
     return tuple(frozenset((cpu,)) for cpu in sorted(cpus))
 
 

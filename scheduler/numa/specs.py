@@ -114,10 +114,7 @@ def masked(text: str, key: str, cpus: set[int], error: str) -> set[int]:
 
 
 def requires_threads(flavor: objects.Flavor | None, image: objects.ImageMeta | None) -> bool:
-    """True when flavor and image request pinned CPUs that are siblings (section 8.1).
-
-    This holds for requests without a guest topology, too.
-    """
+    """True when flavor and image request pinned CPUs that are siblings (section 8.1)."""
     specs = {} if flavor is None else flavor.extra_specs or {}
     properties = objects.ImageMetaProps() if image is None else image.properties
     policies = (specs.get("hw:cpu_policy"), properties.hw_cpu_policy)
@@ -131,10 +128,7 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def newton_size_kb(text: str) -> int:
-    """One of the page constants or a size in KiB, as Newton reads it (section 4.3).
-
-    Raises ValueError for anything else.
-    """
+    """A page constant or a size in KiB, as Newton reads it (section 4.3); ValueError for others."""
     if text in _SIZE_WORDS:
         return _SIZE_WORDS[text]
     if text.strip().lstrip("-").isdecimal():

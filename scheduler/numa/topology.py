@@ -117,7 +117,6 @@ class GuestTopology:
 
     @property
     def is_pinned(self) -> bool:
-        """True when every cell is pinned."""
         return all(cell.is_pinned for cell in self.cells)
 
     def unplaced(self) -> GuestTopology:

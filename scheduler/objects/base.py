@@ -69,7 +69,6 @@ class WireObject:
             self.set_defaults()
 
     def set_defaults(self) -> None:
-        """Give every unset field that has a default its default."""
         for name, field in self.FIELDS.items():
             if field.default is not UNSET and name not in self.__dict__:
                 self.__dict__[name] = made(field.default)
@@ -198,10 +197,7 @@ class WireObject:
 
     @classmethod
     def from_dict(cls, value: Any) -> Self:
-        """Build from a plain form; a bad value raises InvalidRequest with a dotted path.
-
-        See ``read_dict`` of the class for the forms.
-        """
+        """Build from a plain form; a bad value raises InvalidRequest with a dotted path."""
         try:
             return cls.read_dict(value)
         except BadValue as exc:

@@ -164,7 +164,6 @@ class Aggregate(WireObject):
 
     @property
     def availability_zone(self) -> str | None:
-        """The zone that the metadata name, if any."""
         return (self.metadata or {}).get("availability_zone")
 
 

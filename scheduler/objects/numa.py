@@ -57,7 +57,6 @@ class InstanceNUMACell(WireObject):
 
     @property
     def total_cpus(self) -> set[int]:
-        """All guest CPUs of the cell, floating or not."""
         return self.cpuset | self.pcpuset
 
     @property
@@ -273,10 +272,7 @@ class NUMATopology(WireObject):
 
 
 def parse_cpu_spec(text: str) -> set[int]:
-    """Read ``0-3,^2,5``: numbers and ranges, without those behind ``^``; ValueError if bad.
-
-    Follows reference page numa_pci, section 3.
-    """
+    """Read ``0-3,^2,5``: numbers and ranges, without those behind ``^``; ValueError if bad."""
     included: set[int] = set()
     excluded: set[int] = set()
     for item in text.split(","):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Self
 from uuid import UUID
@@ -102,20 +103,11 @@ class RequestSpec(WireObject):
     ephemeral_gb = size_in("flavor", "ephemeral_gb", "Ephemeral disk per instance in GB.")
     swap = size_in("flavor", "swap", "Swap disk per instance in MB.")
 
-    @property
-    def root_required(self) -> set[str]:
-        """Traits that the root provider must have."""
-        return self.request_level_params.root_required
-
-    @property
-    def root_forbidden(self) -> set[str]:
-        """Traits that the root provider must not have."""
-        return self.request_level_params.root_forbidden
-
-    @property
-    def same_subtree(self) -> list[list[str]]:
-        """Groups of request groups that must come from one subtree of providers."""
-        return self.request_level_params.same_subtree
+    #: Traits that the root provider must and must not have; groups of request groups that must
+    #: come from one subtree of providers.
+    root_required = property(attrgetter("request_level_params.root_required"))
+    root_forbidden = property(attrgetter("request_level_params.root_forbidden"))
+    same_subtree = property(attrgetter("request_level_params.same_subtree"))
 
     def get_scheduler_hint(self, name: str, default: Any = None) -> Any:
         """One hint: the only element of its list, else the list, else *default*."""
@@ -129,10 +121,7 @@ class RequestSpec(WireObject):
     def from_primitives(
         cls, request_spec: Mapping[str, Any], filter_properties: Mapping[str, Any]
     ) -> Self:
-        """Read a request given as the two legacy dicts (section 4.1).
-
-        Raises InvalidRequest naming the part at fault.
-        """
+        """Read a request given as the two legacy dicts (section 4.1); raises InvalidRequest."""
         try:
             return cls.read_fields(_request_values(request_spec, filter_properties))
         except BadValue as exc:

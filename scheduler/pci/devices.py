@@ -60,7 +60,6 @@ class Pool:
         return self.kind.numa_node
 
     def holding(self, count: int) -> Pool:
-        """The same pool with *count* devices."""
         return replace(self, count=count)
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,7 +102,6 @@ class Pools:
         return json.dumps(self.to_object().obj_to_primitive())
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """The pools in flat form, in order."""
         return [pool.to_dict() for pool in self.pools]
 
     def devices_on(self, node: int) -> int:

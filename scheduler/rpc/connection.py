@@ -230,7 +230,6 @@ class BrokerHeartbeats:
         self._kept: dict[int, weakref.ref[Connection]] = {}
 
     def keep(self, connection: Connection) -> None:
-        """Keep *connection* alive from now on."""
         if self._pid != os.getpid():
             # What a parent process has connected is not ours.
             self._pid, self._kept = os.getpid(), {}

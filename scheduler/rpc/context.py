@@ -99,10 +99,7 @@ class RequestContext(oslo_context.RequestContext):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], **kwargs: Any) -> RequestContext:
-        """Rebuild a context from *values*; unknown keys are ignored, missing ones defaulted.
-
-        Raises ValueError when a value cannot be understood.
-        """
+        """Rebuild a context from the keys of *values* that are known; ValueError for bad ones."""
         given = values.get
         return super().from_dict(
             dict(values),

@@ -35,10 +35,7 @@ class InFlightRequest:
 
 
 class InFlightRequests:
-    """Of one worker; *decisions* are the methods whose requests are counted as decided.
-
-    *clock* gives seconds that never go back.
-    """
+    """Of one worker; *decisions* are the methods whose requests are counted as decided."""
 
     def __init__(
         self, decisions: Collection[str] = (), clock: Callable[[], float] = time.monotonic
@@ -100,10 +97,7 @@ class InFlightRequests:
 
 
 class CallMonitor:
-    """Sends a heartbeat for each call that it watches, twice per time that its caller waits.
-
-    *clock* gives seconds that never go back.
-    """
+    """Sends a heartbeat for each call that it watches, twice per time that its caller waits."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

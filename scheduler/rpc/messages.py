@@ -74,7 +74,6 @@ _PATTERNS: Final = {
 
 
 def pack(message: dict[str, Any]) -> bytes:
-    """Return the body of *message*."""
     try:
         text = json.dumps(message)
     except TypeError:  # something that JSON does not know: the library makes a primitive of it
@@ -118,7 +117,6 @@ class MessageLimits:
 
     @classmethod
     def from_conf(cls, conf: Any) -> MessageLimits:
-        """Read the options."""
         options = conf.scheduler
         return cls(options.max_message_bytes, options.max_request_depth)
 

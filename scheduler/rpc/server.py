@@ -118,7 +118,6 @@ class Server(RPCServer):
 
     @property
     def call_heartbeats_failed(self) -> int:
-        """Number of heartbeats to callers that could not be sent."""
         return int(self.dispatcher.monitor.failed)
 
     @property
