@@ -206,7 +206,9 @@ class Batch:
         if len(rest) and rest.max() == highest:
             self.is_forced = False
             equals = np.flatnonzero(totals == highest)
-            best = int(equals[self._first([raw[equals] for raw in self._raws], equals)])
+            ends = zip(self._raws, self._extremes, strict=True)
+            differing = [raw[equals] for raw, (low, high) in ends if low != high]
+            best = int(equals[self._first(differing, equals)])
         return best
 
     def _follow(self, last: int) -> None:
