@@ -49,7 +49,8 @@ class Checks:
         #: When the claims last went back.
         self.restored_at = float("-inf")
         self.is_marked = True
-        #: Hosts given away by those who knew just what the claims went back to, before anybody saw.
+        #: Hosts given away by those who knew just what the claims went back to, before anybody saw;
+        #: and those where an instance arrives whose claim was lost, and its scheduler died.
         self.unseen: set[str] = set()
 
     # --- commits -------------------------------------------------------------------------
@@ -66,6 +67,12 @@ class Checks:
             }
         if not any(table in _WATCHED for table, *_others in changes):
             return
+        if self.restored_at > 0:
+            self.unseen |= {
+                a.host
+                for table, _id, _b, a in changes
+                if table == INSTANCES and self._is_unknown(a)
+            }
         self.limits()
         for table, _number, before, after in changes:
             if table == "claims" and before is not None and before.closed_at is None:
@@ -83,6 +90,17 @@ class Checks:
                 self._kernel.fail("over", f"{host} has {self._fleet.host_gb} GB, gave {several}")
         if self.handled:
             self._see_who_fits()
+
+    def _is_unknown(self, instance: Row) -> bool:
+        """True when nobody who lives knows that it is claimed for on its host."""
+        promise = self.promised.get(instance.uuid)
+        claims = self._server.tables["claims"].values()
+        return bool(
+            promise is not None
+            and instance.host
+            and promise[2].process.dead
+            and all(row.consumer_uuid != instance.uuid or row.closed_at for row in claims)
+        )
 
     def _is_early(self) -> bool:
         return self._kernel.now < self.restored_at + UNSEEN_SECONDS

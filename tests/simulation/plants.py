@@ -25,6 +25,7 @@ READ: Final = "freeze in a read"
 IN_PLANS: Final[dict[str | None, dict[str, Any]]] = {
     "no limits for locks": {"dialect": "mysql"},
     "claims after instances": {"kinds": {READ: plans.FAULTS[READ]}},
+    "answers are not written again": {"kinds": plans.GOING_BACK},
     "nobody waits for the others": {"kinds": plans.GOING_BACK},
     "refused in doubt": {"kinds": {}},
 }
