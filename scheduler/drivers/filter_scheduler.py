@@ -11,7 +11,7 @@ import copy
 import functools
 import json
 import math
-import os
+import pathlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class JsonOptions:
         self.path = path
         self.known: Any = {}
         self._clock = clock
-        self._checked_at = self._modified_at = -math.inf
+        self._checked_at = -math.inf
         self.current()
 
     def current(self) -> Any:
@@ -66,24 +66,15 @@ class JsonOptions:
         now = self._clock()
         if self.path and is_due(self._checked_at, CHECK_SECONDS, now):
             self._checked_at = now
-            LOG.debug("Start to check scheduler configuration file at: %s", self.path)
+            LOG.debug("Loading scheduler options file %s", self.path)
             self._read()
         return self.known
 
     def _read(self) -> None:
         try:
-            modified_at = os.stat(self.path).st_mtime
-            if modified_at <= self._modified_at:
-                return
-            LOG.debug("Loading scheduler options file %s", self.path)
-            with open(self.path, "rb") as file:
-                text = file.read()
+            self.known = json.loads(pathlib.Path(self.path).read_bytes()) or {}
         except OSError:
             LOG.exception("Could not stat scheduler options file %s", self.path)
-            return
-        self._modified_at = modified_at
-        try:
-            self.known = json.loads(text) or {}
         except (ValueError, RecursionError):
             LOG.exception("Could not decode scheduler options")
             self.known = {}
