@@ -179,7 +179,7 @@ class BackportAPI:
     @messaging.expected_exceptions(errors.NovaException)
     def object_backport_versions(
         self,
-        context: Any,  # noqa: ARG002  (nobody is refused)
+        context: Any,
         objinst: objects.WireObject,
         object_versions: Mapping[str, str],
     ) -> dict[str, Any]:

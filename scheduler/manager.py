@@ -249,7 +249,6 @@ class SchedulerManager:
 
     def update_aggregates(self, context: Any, aggregates: Any) -> None:
         """Take one aggregate, or a list of them, that were created or changed."""
-        del context
         several = [aggregates] if isinstance(aggregates, objects.Aggregate) else aggregates
         if not isinstance(several, list | objects.AggregateList):
             raise _wrong_type("aggregates", "Aggregates", aggregates)
@@ -260,7 +259,6 @@ class SchedulerManager:
 
     def delete_aggregate(self, context: Any, aggregate: objects.Aggregate) -> None:
         """Forget an aggregate that was deleted."""
-        del context
         _check_type("aggregate", aggregate, objects.Aggregate)
         _check_type("aggregate.id", aggregate.id, int)
         self.driver.host_manager.delete_aggregate(aggregate)

@@ -38,7 +38,6 @@ class InstanceRows:
         self, context: Any, instance_uuid: str, extra_values: Mapping[str, Any] | None = None
     ) -> objects.Instance:
         """The instance, now on no host, with *extra_values* set; raises InstanceNotFound."""
-        del context
 
         def taken_off_its_host(conn: Connection) -> objects.Instance:
             instances.update(

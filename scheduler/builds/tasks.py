@@ -170,7 +170,6 @@ class OlderTasks:
         self, context: Any, service_name: str, host: str, capabilities: Any
     ) -> None:
         """Pass on the capabilities that *host* reports: one dict, or a list of them."""
-        del context
         several = capabilities if isinstance(capabilities, list) else [capabilities]
         for each in several:
             reason = f"a dict expected, {type(each).__name__} given"
@@ -179,7 +178,6 @@ class OlderTasks:
 
     def show_host_resources(self, context: Any, host: str) -> dict[str, Any]:
         """Resources of the nodes of *host*, and usage by project; raises ComputeHostNotFound."""
-        del context
         with self.database.read() as connection:
             nodes = compute_nodes.list_all(connection, host)
             servers = instances.list_all(connection, host=host, parts=False)

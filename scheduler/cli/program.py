@@ -55,8 +55,8 @@ class Program(app.App):
     def build_option_parser(
         self,
         description: str | None,
-        version: str | None,  # noqa: ARG002 - cliff passes it
-        argparse_kwargs: dict[str, Any] | None = None,  # noqa: ARG002 - likewise
+        version: str | None,
+        argparse_kwargs: dict[str, Any] | None = None,
     ) -> argparse.ArgumentParser:
         """No options: the global ones have been parsed, all others belong to the command."""
         parser = argparse.ArgumentParser(

@@ -37,7 +37,7 @@ class Check(command.List):
     needs_tables = False
     nothing = "There is nothing to check."
 
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:  # noqa: ARG002
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """One row per check, some only where the databases answer; the status is the worst."""
         checks = {
             "Databases": self.check_databases,

@@ -169,7 +169,6 @@ class ChangesPoll:
 
     def begin(self, connection: sa.Connection, now: datetime.datetime, services: Set[int]) -> None:
         """Note what is known with a full read of the same snapshot."""
-        del services  # an entry tells of those that go
         self._tops.clear()
         if (newest := _newest(connection)) is None:
             return
@@ -182,7 +181,6 @@ class ChangesPoll:
         self, connection: sa.Connection, now: datetime.datetime, services: Set[int]
     ) -> News | None:
         """Return what has changed since the last call; None: only a full read shows that."""
-        del services  # an entry tells of those that go
         if not self._tops:
             return None
         first, top = self._tops[0][1], self._tops[-1][1]

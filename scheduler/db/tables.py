@@ -47,7 +47,7 @@ class IPAddress(TypeDecorator[str]):
             return dialect.type_descriptor(postgresql.INET())
         return dialect.type_descriptor(String(39))
 
-    def process_result_value(self, value: Any, dialect: sa.Dialect) -> str | None:  # noqa: ARG002
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> str | None:
         return None if value is None else str(value)
 
 

@@ -81,13 +81,11 @@ class Scheduler:
 
     def hosts_up(self, context: Any, topic: str) -> list[str]:
         """Names of the hosts whose service on *topic* is enabled and alive."""
-        del context
         names: list[str] = self.host_manager.hosts_up(topic)
         return names
 
     def group_hosts(self, context: Any, group: str) -> list[str]:
         """Host of every instance whose system metadata names *group*, as in Havana."""
-        del context
         if self.builds is None:
             raise NotImplementedError("Driver must implement group_hosts")
         members: dict[str, str | None] = self.builds.rows.group_members(group)

@@ -147,7 +147,6 @@ class FilterScheduler(Scheduler):
         return_alternates: bool = False,
     ) -> list[list[objects.Selection]]:
         """See the base class.  The request object given is not changed."""
-        del alloc_reqs_by_rp_uuid, provider_summaries, allocation_request_version
         uuids = tuple(instance_uuids or ())
         request = backend.Request(context, spec_obj, uuids, return_alternates)
         with self.recorder.decision(type(self).__name__, context, spec_obj, uuids) as record:
@@ -156,7 +155,6 @@ class FilterScheduler(Scheduler):
 
     def run_periodic_tasks(self, context: Any) -> None:
         """See which claims are over, also when nobody asks for hosts."""
-        del context
         if self.claims.needs_database:
             self.host_manager.refresh()
 
@@ -351,11 +349,9 @@ class CachingScheduler(FilterScheduler):
 
     def _is_older_than(self, request: backend.Request) -> bool:
         """Never: state of any age is what this driver is asked to decide on."""
-        del request
         return False
 
     def run_periodic_tasks(self, context: Any) -> None:
-        del context
         self.host_manager.refresh()
 
     def bring_state_up_to_date(self, arrived_at: float | None) -> None:

@@ -25,5 +25,4 @@ class AllHostsFilter(HostFilter):
     reasons = ()
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        del hosts, request
         return iter(())

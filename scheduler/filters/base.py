@@ -112,7 +112,6 @@ class HostFilter(BaseHostFilter):
 
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """Limits that the chosen host's compute service must enforce, e.g. ``memory_mb``."""
-        del host_state, request
         return {}
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> bool:

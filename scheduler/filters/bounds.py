@@ -88,7 +88,6 @@ class OvercommitFilter(ResourceFilter):
 
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """The amount that the host may promise in all."""
-        del request
         return {self.limit: getattr(host_state, self.total_column) * self.ratio_of(host_state)}
 
     def ratio(self, hosts: Candidates) -> np.ndarray:
@@ -118,7 +117,6 @@ class ExactFilter(ResourceFilter):
         yield self.reasons[-1], free == wanted
 
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
-        del request
         return {self.limit: getattr(host_state, self.total_column)}
 
 
@@ -135,12 +133,10 @@ class MaximumFilter(HostFilter):
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Below the maximum before this server is added."""
-        del request
         yield self.reasons[0], getattr(hosts, self.column) < self.maximum(hosts)
 
     def maximum(self, hosts: Candidates) -> np.ndarray | float:
         """The maximum of all *hosts*, or one per host."""
-        del hosts
         limit: float = self.configured_maximum
         return limit
 

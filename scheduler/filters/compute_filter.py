@@ -17,6 +17,5 @@ class ComputeFilter(HostFilter):
     reasons = (DISABLED, DOWN)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        del request
         yield DISABLED, ~hosts.service_disabled
         yield DOWN, hosts.service_up

@@ -22,7 +22,6 @@ class MetricsFilter(HostFilter):
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Names are compared exactly."""
-        del request
         if self.names:
             yield (
                 MISSING,

@@ -286,7 +286,6 @@ class HostManager:
 
     def update_instance_info(self, context: Any, host_name: str, instance_info: Any) -> None:
         """Take the instances that *host_name* reports as running on it."""
-        del context
         with self.lock:
             for instance in instance_info:
                 known = self.table.instances.get(host_name, {}).get(instance.uuid)
@@ -299,7 +298,6 @@ class HostManager:
 
     def delete_instance_info(self, context: Any, host_name: str, instance_uuid: str) -> None:
         """Forget an instance that was deleted on *host_name*, unless it has moved on since."""
-        del context
         with self.lock:
             if self.table.host_of_instance.get(instance_uuid) == host_name:
                 self.table.drop_instance(instance_uuid)
@@ -309,7 +307,6 @@ class HostManager:
 
         Reservations, of which it has not heard, do not count.
         """
-        del context
 
         def agree() -> bool:
             with self.lock:

@@ -105,7 +105,6 @@ class Reservations:
 
         A report always does; the reservations are subtracted from it again.
         """
-        del key, updated_at
         return True
 
     def claimable(self, rows: np.ndarray) -> np.ndarray:
@@ -332,7 +331,6 @@ class NewtonReservations(Reservations):
 
     def _reserved(self, reservation: Reservation, name: str | None) -> None:
         """Ignore older rows from now on, unless it did not get all that it wants."""
-        del name
         if reservation.hardware is None or reservation.hardware.error is None:
             row = self.table.rows[reservation.key]
             self.table.update(row, {"updated_at": reservation.terms.created_at})

@@ -65,7 +65,7 @@ class Kind:
         self.exact = exact
         self.plain_on_wire = plain_on_wire
 
-    def encode(self, value: Any, manifest: Manifest | None) -> Any:  # noqa: ARG002
+    def encode(self, value: Any, manifest: Manifest | None) -> Any:
         """The JSON value of *value*; *manifest* names versions for nested objects."""
         return value
 
@@ -77,7 +77,7 @@ class _Formatted(Kind):
         super().__init__(convert, plain_on_wire=False)
         self.form = form
 
-    def encode(self, value: Any, manifest: Manifest | None) -> Any:  # noqa: ARG002
+    def encode(self, value: Any, manifest: Manifest | None) -> Any:
         return self.form(value)
 
 
@@ -202,7 +202,7 @@ class SetOf(ListOf):
     def _converted(self, value: Any) -> Any:
         return set(super()._converted(value))
 
-    def encode(self, value: Any, manifest: Manifest | None) -> Any:  # noqa: ARG002
+    def encode(self, value: Any, manifest: Manifest | None) -> Any:
         return sorted(value)
 
 

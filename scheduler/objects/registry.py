@@ -103,7 +103,7 @@ class OpaqueObject:
         """The envelope as received."""
         return self.envelope
 
-    def encoded(self, manifest: Manifest | None) -> dict[str, Any]:  # noqa: ARG002
+    def encoded(self, manifest: Manifest | None) -> dict[str, Any]:
         """The envelope as received; it cannot be fitted to another version."""
         return self.envelope
 

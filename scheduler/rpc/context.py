@@ -214,7 +214,6 @@ class NotificationSerializer(oslo_messaging.NoOpSerializer):
 
     def serialize_entity(self, ctxt: Any, entity: Any) -> Any:
         """*entity* as what a JSON text can hold."""
-        del ctxt
         return jsonutils.to_primitive(objects.to_plain(entity))
 
 

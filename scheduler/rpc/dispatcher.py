@@ -320,13 +320,11 @@ class HavanaEndpoint(_OlderEndpoint):
     @oslo_messaging.expose
     def create_volume(self, context: Any, **arguments: Any) -> None:
         """Nothing: volumes have their own scheduler since Folsom (2.3)."""
-        del context
         LOG.info("Nothing done for create_volume of %s", arguments.get("volume_id"))
 
     @oslo_messaging.expose
     def live_migration(self, context: Any, **arguments: Any) -> None:
         """Always refused: no release since Havana sends it, the conductor migrates (2.0)."""
-        del context, arguments
         raise errors.InvalidRequest(
             field="method",
             reason="live_migration is not done by this scheduler; ask the conductor to migrate",
@@ -351,7 +349,6 @@ class BaseAPI:
 
     @oslo_messaging.expose
     def ping(self, context: Any, arg: Any) -> dict[str, Any]:
-        del context
         return {"service": self._service_name, "arg": arg}
 
     @oslo_messaging.expose

@@ -34,7 +34,6 @@ class BaseHostWeigher:
 
     def weight_multiplier(self, host_state: Any) -> float:
         """Factor applied to the normalised weight of *host_state*."""
-        del host_state
         return 1.0
 
     def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
@@ -99,6 +98,5 @@ class ColumnWeigher(HostWeigher):
     column: ClassVar[str]
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
-        del request
         values: np.ndarray = getattr(hosts, self.column)
         return values

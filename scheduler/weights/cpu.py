@@ -15,5 +15,4 @@ class CPUWeigher(HostWeigher):
     multiplier_option = "cpu_weight_multiplier"
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
-        del request
         return hosts.vcpus_total * hosts.cpu_allocation_ratio - hosts.vcpus_used

@@ -31,7 +31,6 @@ class MetricsWeigher(HostWeigher):
 
         So does one that a host reports with several values instead of one.
         """
-        del request
         for name, _ratio in self.settings:
             self._refuse(name, hosts)
         counting = hosts.per_document("metrics", self._value(weighs=True), np.float64, key=self)

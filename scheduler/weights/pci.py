@@ -19,7 +19,6 @@ class PCIWeigher(HostWeigher):
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """From 100 without free devices to 1 with 99 or more."""
-        del request
         return hosts.per_document("pci_stats", _scarcity, np.int64, key="scarcity")
 
 
