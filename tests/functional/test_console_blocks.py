@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from scheduler.concurrency import THREADING
 from tests import console, pages
 from tests.waiting import wait_until
+from tests.world import process
 
 TUTORIAL = pages.ROOT / "docs" / "tutorial.md"
 OTHERS = [
@@ -24,6 +27,22 @@ OTHERS = [
 BROKER = "rabbit://guest:guest@localhost:5672/"
 PORT = "9642"
 SECONDS = 200
+MANAGE = "nova-scheduler-manage"
+#: Has the command of operators forked by the tests: to import it takes a second.
+FORKED = console.Command(
+    f"""{MANAGE}() {{
+    local asked status
+    asked=$(mktemp -d -p "$FORKING") && mkfifo "$asked/status"
+    env -0 > "$asked/environment"
+    printf '%s\\0' "$PWD" "$@" > "$asked/words"
+    echo "$asked" > "$FORKING/asked"
+    read -r status < "$asked/status"
+    cat "$asked/out"
+    cat "$asked/err" >&2
+    return "$status"
+}}""",
+    "",
+)
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(2 * SECONDS)]
 
 
@@ -43,6 +62,10 @@ class World:
 
     def __init__(self, folder: Path, broker: str) -> None:
         self.folder = folder
+        self._forking = folder / "forking"
+        self._forking.mkdir()
+        os.mkfifo(self._forking / "asked")
+        threading.Thread(target=self._fork, daemon=True).start()
         self.printed: list[str] = []
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
@@ -56,8 +79,24 @@ class World:
     def run(self, page: Path, folder: Path, environment: dict[str, str]) -> list[str]:
         """What each command of *page* prints."""
         commands = [self._here(each) for each in console.commands(page)]
-        used = {**pages.environment(), "COLUMNS": "110", **environment}
-        return console.run(commands, folder, used, SECONDS)
+        used = {**pages.environment(), "COLUMNS": "110", "FORKING": str(self._forking)}
+        return console.run([FORKED, *commands], folder, {**used, **environment}, SECONDS)[1:]
+
+    def _fork(self) -> None:
+        """Run the commands that shells ask for, one after the other."""
+        # Open for writing, too, or it would end with the first shell.
+        with open(os.open(self._forking / "asked", os.O_RDWR), encoding="utf-8") as asked:
+            for line in asked:
+                folder = Path(line.strip())
+                texts = [(folder / name).read_text("utf-8") for name in ("words", "environment")]
+                (where, *words), variables = (text.split("\0")[:-1] for text in texts)
+                started = process.start(
+                    [process.program(MANAGE), *words],
+                    Path(where),
+                    process.environment(THREADING) | dict(each.split("=", 1) for each in variables),
+                    (folder / "out", folder / "err"),
+                )
+                (folder / "status").write_text(f"{started.wait(SECONDS)}\n", encoding="utf-8")
 
     def go_on(self, page: Path) -> list[str]:
         """The same, where the tutorial has left off."""
