@@ -19,7 +19,6 @@ from scheduler.explain.recorder import Recorder
 from scheduler.metrics.samples import Samples
 from scheduler.rpc.in_flight import InFlightRequests
 from scheduler.web import server
-from tests.unit.metrics.builders import a_record
 from tests.unit.web.asking import Reply, ask
 
 
@@ -72,17 +71,6 @@ def test_while_it_starts(served: Served) -> None:
     assert metrics["consumer_up",] == 0
     assert metrics["workers", "alive"] == 1
     assert metrics["decisions_total", "selected"] == 0
-
-
-def test_decisions_are_counted_from_the_recorder(served: Served) -> None:
-    manager = a_manager()
-    conf = SimpleNamespace(scheduler=SimpleNamespace(claims="none"))
-    served.monitoring.watch_manager(manager, conf, None)
-    (listener,) = manager.recorder.listeners
-    listener(a_record())
-    metrics = served.metrics()
-    assert metrics["decisions_total", "selected"] == 1
-    assert metrics["repeated_requests_total",] == 4
 
 
 @pytest.mark.parametrize("outcome", Outcome)

@@ -109,21 +109,6 @@ def removed(found):
     ]
 
 
-@pytest.mark.parametrize(("index", "ran"), [(0, ["Once", "Listed"]), (1, ["Listed"])])
-def test_what_runs_for_a_later_instance(index, ran):
-    class Once(Listed):
-        """Runs for the first instance only."""
-
-        run_filter_once_per_request = True
-
-    found = chain_of(Once("h1"), Listed("h1", "h2")).run(
-        candidates(a_fleet({}, {}, {})), a_request(), index
-    )
-
-    assert [count.name for count in found.counts] == ran
-    assert names(found.hosts) == (["h1"] if index == 0 else ["h1", "h2"])
-
-
 @pytest.mark.parametrize(
     ("filters", "hints", "limits"),
     [

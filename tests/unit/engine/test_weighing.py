@@ -11,8 +11,6 @@ from scheduler.engine.evaluation import (
     weighted,
 )
 from scheduler.weights.base import BaseHostWeigher
-from scheduler.weights.disk import DiskWeigher
-from scheduler.weights.io_ops import IoOpsWeigher
 from scheduler.weights.ram import RAMWeigher
 from tests.builders import a_conf, a_fleet, a_request, candidates, names
 
@@ -55,28 +53,6 @@ def test_known_values(chosen, low, high, rounds, expected):
 
     assert found == pytest.approx(expected, abs=1e-6)
     assert BaseHostWeigher.minval is None
-
-
-def test_newtons_worked_example():
-    """Four servers of 4096 MB and 60 GB: the scale of the first round stays."""
-    table = a_fleet(
-        *(
-            {"free_ram_mb": ram, "free_disk_mb": disk, "num_io_ops": io_ops}
-            for ram, disk, io_ops in ((20480, 389120, 0), (14336, 286720, 1), (6144, 153600, 0))
-        )
-    )
-    weighers = [cls(a_conf()) for cls in (RAMWeigher, DiskWeigher, IoOpsWeigher)]
-    request = a_request(flavor={"memory_mb": 4096, "root_gb": 40, "ephemeral_gb": 20})
-    picks = []
-
-    for _server in range(4):
-        hosts = candidates(table)
-        totals, _parts = weigh(weighers, hosts, request, semantics.NEWTON)
-        best = hosts.states()[totals.argmax()]
-        picks.append((best.host, pytest.approx(float(totals.max()), abs=1e-6)))
-        best.consume_from_request(request)
-
-    assert picks == [("h1", 2.0), ("h3", 0.694737), ("h1", 0.642105), ("h2", 0.936842)]
 
 
 @pytest.mark.parametrize("hosts", [0, 1])

@@ -107,20 +107,6 @@ def test_hosts_of_all_cells_in_the_order_of_the_cells(manager, nova):
     assert health(manager) == {"a": False, "b": False, "off": False}
 
 
-def test_changes_in_every_cell_are_seen_at_once(manager, nova):
-    nova.change("a", compute_nodes.update_usage, 1, {"free_ram_mb": 11})
-    nova.change("b", compute_nodes.update_usage, 1, {"free_ram_mb": 22})
-    server = instance(host="b1", node="b1")
-    nova.change("b", instances.create, server)
-    manager.refresh()
-    free = {
-        host: manager.table.value(manager.table.rows[host, host], "free_ram_mb")
-        for host in ("a1", "a2", "b1")
-    }
-    assert free == {"a1": 11, "a2": 7680, "b1": 22}
-    assert manager.table.host_of_instance == {server.uuid: "b1"}
-
-
 def test_what_goes_in_one_cell_leaves_the_others(manager, nova):
     """Rows of different cells have equal ids."""
     for cell, host in (("a", "a1"), ("b", "b1")):
