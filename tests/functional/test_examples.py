@@ -1,15 +1,11 @@
 """The examples of the documentation, in the daemon, on a real broker."""
 
 import json
-import pathlib
 import subprocess
 
 import pytest
 
 from tests.pages import WRITE_A_FILTER, commands, environment
-
-EXAMPLES = pathlib.Path(__file__).parents[2] / "docs" / "examples"
-HOSTS = ("doc1", "ops1", "dev1")
 
 
 @pytest.mark.timeout(300)

@@ -28,7 +28,6 @@ BOOT: Final = f"{STUB} boot --flavor m1.tiny --image cirros"
 COMPUTE: Final = "nova-compute-stub --hosts 1"
 CHECK: Final = f"{MANAGE} broker check"
 VALIDATE: Final = f"{MANAGE} config validate"
-PLACED: Final = "nova.conf:6: "
 AWAY: Final = "is it running, and is this its address"
 
 

@@ -27,7 +27,7 @@ RELOADS = int(os.environ.get("RELOADS", "4"))
 """For each way in which the scheduler runs."""
 CALLERS = 4
 WAIT_SECONDS = 60
-SIGNALS = 400
+SIGNALS = 200
 
 HOSTS = [f"cmp{number}" for number in range(1, 7)]
 MEMORY_MB = {host: 10**9 + number * 10**8 for number, host in enumerate(HOSTS)}

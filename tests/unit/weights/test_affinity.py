@@ -14,8 +14,7 @@ from tests.builders import a_conf, a_fleet, a_request, candidates
 
 U1, U2, U3, U4 = (f"aaaaaaaa-0000-4000-a000-00000000000{n}" for n in (1, 2, 3, 4))
 MEMBERS = {"members": [U1, U2, U3, U4]}
-RESIDENTS = ([U1], [], [U2, U3])
-SOFT, ANTI = "soft-affinity", "soft-anti-affinity"
+SOFT = "soft-affinity"
 
 
 def test_all_nodes_of_a_host_share_its_members():
