@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import stevedore
+from cliff.commandmanager import CommandManager
 
 from scheduler import concurrency
 
@@ -183,7 +183,7 @@ def main(backend: str) -> int:
             importlib.import_module(found.name)
     for each in _MODULES:
         importlib.import_module(each)
-    stevedore.ExtensionManager("none")  # reads what is installed, once for all
+    CommandManager("none")  # reads what is installed, once for all
     gc.freeze()  # nothing of all that is to be looked at, and so copied, in each program
     signal.signal(signal.SIGCHLD, _reap)
     begun = b""
