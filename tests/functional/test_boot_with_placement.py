@@ -1,9 +1,12 @@
 """Servers are booted, fail, are tried elsewhere and deleted; a real Placement keeps claims."""
 
+import signal
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 
+from scheduler.conf.filter_scheduler import DEFAULT_FILTERS, PLACEMENT_FILTERS
 from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.booting import WAIT, boot, delete, states
@@ -14,6 +17,16 @@ INVENTORY = {"VCPU": 64, "MEMORY_MB": 65536, "DISK_GB": 1000}
 SETTINGS = {
     "scheduler": {"claims": "placement", "workers": 2},
     "DEFAULT": {"reserved_host_memory_mb": 0},
+}
+NO_EFFECT = "[DEFAULT] scheduler_manager: it has no effect here"
+#: By mode of claims whose filters are the default, these, and what a reload says of such an option.
+CHAINS = {
+    "none": ("Newton's", DEFAULT_FILTERS, "The configuration was read again"),
+    "placement": (
+        "today's Nova's",
+        PLACEMENT_FILTERS,
+        f"The configuration stays as it was: Invalid configuration: {NO_EFFECT}",
+    ),
 }
 
 
@@ -44,6 +57,28 @@ def test_computes_older_than_nova_supports_are_named_once(
     scheduler = cloud.start_scheduler().wait_ready()
     assert scheduler.terminate() == 0
     assert scheduler.log.count("A nova-compute has service version 60") == 1
+
+
+@pytest.mark.parametrize(("claims", "said"), CHAINS.items(), ids=CHAINS)
+def test_the_default_chain_is_logged_and_options_without_effect_stay_out(
+    deployment, transport_url, sqlite_url, placement_server, claims, said
+):
+    whose, filters, after_reload = said
+    settings = {"scheduler": {"claims": claims}, "placement": placement_server.settings}
+    cloud = deployment(transport_url, sqlite_url, settings=settings)
+    fleet.install(sqlite_url)
+    scheduler = cloud.start_scheduler().wait_ready()
+    assert scheduler.log.count(f"Filters, by default {whose}: {', '.join(filters)}\n") == 1
+    (shown,) = cloud.manage("config", "show", "enabled_filters")
+    assert shown["value"] == list(filters)
+
+    cloud.configure({"DEFAULT": {"scheduler_manager": "my.Manager"}})
+    scheduler.signal(signal.SIGHUP)
+    wait_until(lambda: after_reload in scheduler.log, 60, lambda: str(scheduler.log))
+    assert scheduler.terminate() == 0
+    cloud.configure({"scheduler": {"accept_options_without_effect": True}})
+    scheduler = cloud.start_scheduler().wait_ready()
+    assert "[DEFAULT] scheduler_manager: it has no effect" in scheduler.log
 
 
 def test_allocations_follow_the_servers(deployment, transport_url, mariadb_url, placement_server):

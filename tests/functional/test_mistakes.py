@@ -33,10 +33,7 @@ AWAY: Final = "is it running, and is this its address"
 
 @dataclass(frozen=True)
 class Mistake:
-    """A program, lines that follow the right ones in its file, and what becomes of it.
-
-    *names* are all in one line; the first lines of a file are its address of broker and database.
-    """
+    """A program, lines of its file after both addresses, names in one printed line, its status."""
 
     command: str
     lines: str
@@ -105,6 +102,9 @@ an address of the bus without brackets
 an address to listen on with brackets
     [metrics_endpoint] enabled = true; host = [::1]
     nova.conf:7: [metrics_endpoint] host: [::1] | leave the brackets out
+an option by which Nova decides, with Placement
+    [DEFAULT] scheduler_manager = my.Manager; [scheduler]; claims = placement
+    nova.conf:6: [DEFAULT] scheduler_manager: it has no effect here | accept_options_without_effect
 a folder of recordings that is not there
     [recording] enabled = true; directory = /no/such
     nova.conf:7: [recording] directory: /no/such is not a directory | make it

@@ -197,7 +197,9 @@ def test_the_rights_that_are_needed(nova, mariadb, deployment, transport_url, tm
 
     assert re.search(r"\[database\] connection: .*read_only", refusal(cloud))
     for is_read_only in (True, False):
-        cloud.configure({"database": {"read_only": is_read_only}})
+        # It is for a database that may be written; here the account could not.
+        discovery = {"discover_hosts_in_cells_interval": 1 if is_read_only else -1}
+        cloud.configure({"database": {"read_only": is_read_only}, "scheduler": discovery})
         if not is_read_only:
             mariadb.grant(f"INSERT, UPDATE ON {databases['cell0']}.services", user)
         with pytest.raises(CommandFailed, match=r"nova-manage|read_only"):
@@ -209,6 +211,7 @@ def test_the_rights_that_are_needed(nova, mariadb, deployment, transport_url, tm
         if not is_read_only:
             wait_until(lambda: own_rows(nova)[0][1] > 0, 60, "a heartbeat")
         assert [row[0] for row in own_rows(nova)] == ["controller"] * (not is_read_only)
+        assert "discovery of hosts" not in scheduler.log
         assert scheduler.terminate() == 0
     assert everything(nova) == before
     mariadb.drop_account(user)
