@@ -1,6 +1,7 @@
 """The steps of the page "Replace nova-scheduler in a running cloud", in a running cloud."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,13 @@ from tests.nova.cloud.whole import HOSTS, NOVAS, OURS, Cloud
 from tests.servers.fixtures import made
 from tests.servers.loopback_http import ADDRESS, LoopbackServer, QuietHandler
 from tests.servers.venvs import PLACEMENT
+from tests.waiting import wait_until
 
 PAGE = pages.ROOT / "docs" / "replace-nova-scheduler.md"
 FILE, PORT = "/etc/nova/nova.conf", "9642"
 UNITS = {"nova-scheduler": NOVAS, "nova-scheduler-standalone": OURS}
 SECONDS = 300
+BOOTS = 4
 
 
 class _Systemctl(QuietHandler):
@@ -70,6 +73,42 @@ def boot(cloud: Cloud, name: str) -> str:
     (server,) = cloud.api.boot(name, "small")
     assert (server["status"], host_of(server) in HOSTS) == ("ACTIVE", True)
     return str(server["id"])
+
+
+def wait_for_queue(cloud: Cloud, *counts: int) -> None:
+    """Wait until the topic has these numbers of waiting requests and of schedulers."""
+
+    def are_there() -> bool:
+        with cloud.rabbitmq.connect() as bus:
+            queue = bus.channel().queue_declare("scheduler", passive=True)
+            return (queue.message_count, queue.consumer_count) == counts
+
+    wait_until(are_there, SECONDS, f"{counts} requests and schedulers")
+
+
+def is_explained(cloud: Cloud, server: str) -> bool:
+    """Whether ours has decided on it."""
+    try:
+        return bool(cloud.manage("explain", server))
+    except RuntimeError:
+        return False
+
+
+def test_boots_while_no_scheduler_runs_and_while_both_do(cloud):
+    nova, ours = cloud.programs[NOVAS], cloud.programs[OURS]
+    nova.stop()
+    with ThreadPoolExecutor(1) as pool:
+        booting = pool.submit(boot, cloud, "with-none")
+        wait_for_queue(cloud, 1, 0)
+        ours.start()
+        assert is_explained(cloud, booting.result())
+    nova.start()
+    wait_for_queue(cloud, 0, 2)
+    servers = [boot(cloud, f"with-both-{number}") for number in range(BOOTS)]
+    assert 0 < sum(is_explained(cloud, each) for each in servers) < BOOTS
+    ours.stop()
+    boot(cloud, "with-novas-again")
+    cloud.api.delete_all()
 
 
 def test_a_cloud_is_switched_and_switched_back(cloud, tmp_path):
