@@ -110,7 +110,8 @@ class LiveStatus:
 
     def _count(self, flavors: list[Any]) -> dict[str, Any]:
         """``totals`` by zone, and ``flavors`` that still ``fit``."""
-        if self._clock() - self._totals_at >= TOTALS_SECONDS:
+        is_new = bool(flavors) and not self._totals.get("flavors")
+        if is_new or self._clock() - self._totals_at >= TOTALS_SECONDS:
             fleet = capacity.Capacity.from_manager(self._manager, self._zone)
             fits = fleet.fits(flavors[:MOST_FLAVORS])
             self._totals = {"totals": fleet.totals(), "flavors": fits}

@@ -33,6 +33,11 @@ EVIL = "<script>window.pwned=1</script>"
 EVIL_REQUEST = "<img src=x onerror=window.pwned=1>"
 #: A daemon that was ended refuses connections, and one that is starting says so.
 EXPECTED = r"ERR_(CONNECTION|EMPTY_RESPONSE)|status of 503"
+#: Nothing moves any more.
+SETTLED = (
+    "['flavor-rows', 'health-rows', 'scheduler-rows']"
+    ".every(each => document.getElementById(each).rows.length)"
+)
 HOME, RIGHT, ESCAPE, ENTER = ("Home", 36), ("ArrowRight", 39), ("Escape", 27), ("Enter", 13)
 NAMES = [EVIL, *(f"cmp{number:05d}" for number in range(1, HOSTS))]
 
@@ -179,7 +184,7 @@ def test_it_fits_the_window_in_light_and_dark(cloud, page, width, dark):
 
 
 def test_a_square_tells_of_its_host_by_pointer_and_keyboard(page):
-    page.wait("document.getElementById('flavor-rows').rows.length")  # nothing moves any more
+    page.wait(SETTLED)
     page.run("document.getElementById('map').scrollIntoView({ block: 'center' })")
     box = page.run("(b => [b.x, b.y])(document.getElementById('heat').getBoundingClientRect())")
     page.point(box[0] + 3, box[1] + 3)
@@ -300,7 +305,7 @@ def test_a_few_hosts_have_their_names_beside_them(on_sqlite, chromium):
             chromium.show(width, 900)
             chromium.open(few.url)
             chromium.wait("performance.getEntriesByName('shown').length")
-            chromium.wait("document.getElementById('flavor-rows').rows.length")  # nothing moves now
+            chromium.wait(SETTLED)
             chromium.run("document.getElementById('heat').scrollIntoView({ block: 'center' })")
             box = "(b => [b.x, b.y])(document.getElementById('heat').getBoundingClientRect())"
             x, y = chromium.run(box)

@@ -27,7 +27,7 @@ const pairText = ({ host, node }) => (node === null || node === host ? host : `$
 const pairLink = ({ host, node }) =>
   element("span", {}, hostLink(host), node === null || node === host ? "" : ` (${node})`);
 
-/** The elements that say all of *decision*, as the daemon told it. */
+/** The elements that say all of *decision*, as the daemon gave it. */
 export function explanation(decision) {
   return [
     element("p", { className: "cause" }, causeOf(decision)),
@@ -79,9 +79,9 @@ function placementText(use) {
 }
 
 function filters(decision) {
-  const told = new Map((decision.before_filters ?? []).map((each) => [each.cause, each]));
+  const reasons = new Map((decision.before_filters ?? []).map((each) => [each.cause, each]));
   const rows = Object.entries(decision.never_evaluated ?? {}).filter(([, removed]) => removed).map(([cause, removed]) => {
-    const { text, wanted, note } = told.get(cause) ?? {};
+    const { text, wanted, note } = reasons.get(cause) ?? {};
     const why = [text, wanted, note].filter((each) => each && each !== cause).join("; ");
     return row([cell("before any filter"), reasonCell(cause, why), cell(count(removed), "number"), cell("", "number")]);
   });
@@ -176,6 +176,8 @@ function asJSON(decision) {
 /** Titles that begin with # are of numbers. */
 export function table(titles, rows) {
   const heads = titles.map((title) => element("th", { scope: "col", className: title.startsWith("#") ? "number" : "" }, title.replace("#", "")));
-  const made = element("table", {}, element("thead", {}, row(heads)), element("tbody", {}, ...rows));
+  // Where the window is narrow, each cell has its title beside it.
+  for (const each of rows) [...each.cells].slice(1).forEach((cell_, at) => { cell_.dataset.title = heads[at + 1].textContent; });
+  const made = element("table", { className: "stack" }, element("thead", {}, row(heads)), element("tbody", {}, ...rows));
   return element("div", { className: "wide-table" }, made);
 }

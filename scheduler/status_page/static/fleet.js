@@ -1,4 +1,4 @@
-// The fleet as the daemon told it: one array per column, indexed by the daemon's row numbers.
+// The fleet as the daemon gave it: one array per column, indexed by the daemon's row numbers.
 
 export class Fleet {
   constructor() {

@@ -22,7 +22,7 @@ const TALL = 34;
 const MARGIN = 80;
 
 export class HeatMap {
-  /** *describe* gives what the tooltip says of a row as [[name, text]]; *spoken* is told of moves. */
+  /** *describe* gives what the tooltip says of a row as [[name, text]]; *spoken* hears of moves. */
   constructor(canvas, tip, legend, describe, spoken, open) {
     Object.assign(this, { canvas, tip, legend, describe, spoken, open });
     this.metric = "memory";
@@ -307,7 +307,7 @@ function shortened(brush, text, room) {
   return `${text.slice(0, end)}…`;
 }
 
-/** Squares of one look; what is told by colour is also told by form where it matters. */
+/** Squares of one look; what colour shows is also shown by form where it matters. */
 function paint(brush, places, side, { step, isHollow, isMarked }, colours) {
   brush.beginPath();
   if (isHollow) {

@@ -5,12 +5,12 @@ import { askedText, table } from "./explanation.js";
 
 const FATES = { chosen: "chosen", passed: "passed, another was chosen", removed: "refused" };
 
-/** *facts* are pairs that the fleet knows; *told* is what each worker says of the host. */
-export function hostView(facts, told) {
-  const decisions = told.flatMap((each) => each.decisions).sort((a, b) => b.started_at - a.started_at);
+/** *facts* are pairs that the fleet knows; *workers* is what each worker says of the host. */
+export function hostView(facts, workers) {
+  const decisions = workers.flatMap((each) => each.decisions).sort((a, b) => b.started_at - a.started_at);
   return [
     element("dl", {}, ...facts.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)])),
-    ...servers(told[0]),
+    ...servers(workers[0]),
     ...refusals(decisions),
     ...decided(decisions),
   ];

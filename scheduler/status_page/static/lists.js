@@ -25,6 +25,7 @@ function decisionRow(decision) {
     cell(decision.elapsed_ms.toFixed(1), "number"),
   ]);
   made.dataset.key = decision.key;
+  made.lastChild.dataset.title = "Milliseconds";
   return made;
 }
 
@@ -102,7 +103,7 @@ const milliseconds = (amount) => (amount >= 1000 ? seconds(amount / 1000) : `${N
 
 /** What is wrong, as far as the workers know: a list of texts. */
 export function complaints(workers) {
-  const silent = workers.told.filter((each) => each.is_silent).map((each) => each.pid);
+  const silent = workers.all.filter((each) => each.is_silent).map((each) => each.pid);
   const said = silent.length ? [`Not shown: worker ${silent.join(", ")}, which does not answer.`] : [];
   for (const cell_ of workers.cells.values()) {
     if (cell_.is_left_out) said.push(`Cell ${cell_.name ?? cell_.uuid} does not answer: its hosts are left out. ${cell_.error ?? ""}`);

@@ -27,8 +27,8 @@ const ratioText = (ratio) => String(Number(ratio.toFixed(2)));
 
 /** "of 12 GiB", and what of it is overcommitted. */
 export function capacityText(text, capacity, physical) {
-  if (Math.abs(capacity - physical) < 0.5 || !physical) return `of ${text(capacity)}`;
-  return `of ${text(capacity)} (${text(physical)} × ${ratioText(capacity / physical)})`;
+  const ratio = ratioText(physical ? capacity / physical : 1);
+  return ratio === "1" ? `of ${text(capacity)}` : `of ${text(capacity)} (${text(physical)} × ${ratio})`;
 }
 
 export function listTotals(body, totals) {

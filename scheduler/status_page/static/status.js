@@ -73,19 +73,19 @@ async function asked(url) {
   return answer.json();
 }
 
-function take(told) {
+function take(answer) {
   state.answeredAt = Date.now();
-  state.shownPid = told.fleet.pid;
-  state.age = told.fleet.state_age_seconds;
+  state.shownPid = answer.fleet.pid;
+  state.age = answer.fleet.state_age_seconds;
   state.ageAt = performance.now();
-  const fresh = workers.apply(told.workers);
-  state.pid = workers.freshest(told.fleet.pid);
-  fleet.apply(told.fleet);
-  state.unavailable = told.fleet.unavailable;
-  tiles(told.fleet.recorded);
-  panels(told.fleet);
+  const fresh = workers.apply(answer.workers);
+  state.pid = workers.freshest(answer.fleet.pid);
+  fleet.apply(answer.fleet);
+  state.unavailable = answer.fleet.unavailable;
+  tiles(answer.fleet.recorded);
+  panels(answer.fleet);
   showFleet();
-  if (fresh.length || told.fleet.is_full) showDecisions();
+  if (fresh.length || answer.fleet.is_full) showDecisions();
   showReasons();
   $("notices").replaceChildren(...complaints(workers).map((text) => element("p", { className: "notice" }, text)));
 }
@@ -147,7 +147,7 @@ function tick() {
   const isKnown = state.answeredAt !== null && state.age !== null;
   const age = isKnown ? state.age + (performance.now() - state.ageAt) / 1000 : null;
   $("tile-age").textContent = isKnown ? seconds(age) : "never read";
-  const worker = workers.told.length > 1 && state.shownPid !== null ? `by worker ${state.shownPid}` : "";
+  const worker = workers.all.length > 1 && state.shownPid !== null ? `by worker ${state.shownPid}` : "";
   const how = READS[workers.answering[0]?.driver];
   $("tile-age-note").textContent = [worker, how].filter(Boolean).join("; ");
   connection();
@@ -212,9 +212,9 @@ async function showLinked() {
   body.replaceChildren(element("p", { className: "quiet" }, "Asking …"));
   if (!dialog.open) dialog.showModal();
   try {
-    const told = await asked(`status/${kind}s/${name}`);
-    if (told.error && !told.outcome) throw new Error(told.error);
-    if (shown === location.hash) body.replaceChildren(...(kind === "host" ? hostView(hostFacts(decodeURIComponent(name)), told.workers) : explanation(told)));
+    const answer = await asked(`status/${kind}s/${name}`);
+    if (answer.error && !answer.outcome) throw new Error(answer.error);
+    if (shown === location.hash) body.replaceChildren(...(kind === "host" ? hostView(hostFacts(decodeURIComponent(name)), answer.workers) : explanation(answer)));
   } catch (error) {
     body.replaceChildren(element("p", { className: "notice" }, `This ${kind} cannot be shown: ${error.message}.`));
   }

@@ -32,7 +32,7 @@ export function seconds(amount) {
 export function since(epoch) {
   const then = new Date(epoch * 1000);
   const isToday = then.toDateString() === new Date().toDateString();
-  const day = isToday ? "" : `${then.toLocaleDateString([], { day: "numeric", month: "short" })} `;
+  const day = isToday ? "" : `${then.toLocaleDateString([], { dateStyle: "medium" })} `;
   return `${day}${clock(epoch)}, ${seconds(Math.max(0, Date.now() / 1000 - epoch))} ago`;
 }
 

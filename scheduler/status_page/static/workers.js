@@ -6,14 +6,14 @@ const BEHIND_SECONDS = 5;
 
 export class Workers {
   constructor() {
-    this.told = [];
+    this.all = [];
     this.seen = new Map();
     this.decisions = [];
   }
 
   /** Take in what each worker of one answer says; tells the decisions that are new. */
   apply(workers) {
-    this.told = workers;
+    this.all = workers;
     const isThere = new Set(workers.filter((each) => !each.is_silent).map((each) => each.id));
     const isSilent = workers.some((each) => each.is_silent);
     const fresh = [];
@@ -29,13 +29,13 @@ export class Workers {
     return fresh;
   }
 
-  /** What the next question says has been told already. */
+  /** What the next question says has been shown already. */
   get seenText() {
     return [...this.seen].map(([id, last]) => `${id}.${last}`).join(",");
   }
 
   get answering() {
-    return this.told.filter((each) => !each.is_silent);
+    return this.all.filter((each) => !each.is_silent);
   }
 
   /** The worker to show the fleet of: *pid*, unless another has read it much later. */
