@@ -12,8 +12,8 @@ from pathlib import Path
 
 FENCE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 EXEMPT = re.compile(r"<!-- not tested: (.+?) -->\n$")
-#: Run in order, part by part, by the test that has a Nova.
-WITH_NOVA = re.compile(r"<!-- tested with Nova: (.+?) -->\n$")
+#: Run in order, part by part, by the test that has a Nova, or by that in a fresh clone.
+IN_PARTS = re.compile(r"<!-- tested (?:with Nova|in a fresh clone): (.+?) -->\n$")
 ANY = "…"
 _MARK = "--- end of command"
 _KINDS = (
@@ -36,12 +36,12 @@ class Command:
 
 
 def blocks(page: Path, part: str | None) -> Iterator[str]:
-    """The content of blocks that are run; those of a *part* that needs a Nova, or all others."""
+    """The content of blocks that are run; those of a *part*, or all that are in none."""
     text = page.read_text(encoding="utf-8")
     for found in FENCE.finditer(text):
         before = text[: found.start()]
-        with_nova = WITH_NOVA.search(before)
-        if not EXEMPT.search(before) and part == (with_nova and with_nova[1]):
+        its_part = IN_PARTS.search(before)
+        if not EXEMPT.search(before) and part == (its_part and its_part[1]):
             yield found[1]
 
 

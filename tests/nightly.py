@@ -67,6 +67,10 @@ SIMULATION: Final[Mapping[str, Command]] = {
 #: A script; the other commands are modules.
 _VERSIONS: Final = ".ci/test-versions"
 _PYTEST: Final = ("pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider")
+PACKAGES: Final[Mapping[str, Command]] = {
+    each: (*_PYTEST, "-m", "packages", f"tests/packages/test_{each}.py")
+    for each in ("debian", "newcomer")
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +116,7 @@ def parts() -> Mapping[str, Part]:
         "nova": Part({each.stem: (*_PYTEST, str(each.relative_to(ROOT))) for each in nova}),
         "nova-functional": Part({"all modules": ("tests.nova_functional", "--ours-first")}),
         "samples": Part({name: (*_PYTEST, *paths) for name, paths in SAMPLES.items()}),
-        "packages": Part({"debian": (*_PYTEST, "-m", "packages", "tests/packages")}),
+        "packages": Part(PACKAGES),
         "versions": Part({each: (_VERSIONS, each) for each in ("lowest", "highest")}),
     }
 

@@ -1,15 +1,11 @@
-"""The Debian package: built, installed over another scheduler, run and removed.
+"""The Debian package: built, installed over another scheduler, run and removed."""
 
-The root file system of the machine is there below an overlay, in namespaces of the test's own.
-"""
-
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.house.tree import ROOT
+from tests.packages.overlay import run, run_inside
 from tests.servers import programs
 from tests.servers.fixtures import require
 
@@ -21,17 +17,6 @@ Version: 3:26.2.2-1
 Architecture: all
 Maintainer: nobody <nobody@localhost>
 Description: the one that it takes the place of
-"""
-#: Makes the overlay, and runs the script in it.
-INSIDE = """set -e
-mkdir -p upper/new upper/work root
-mount -t tmpfs tmpfs upper
-mkdir upper/new upper/work
-mount -t overlay overlay -o "lowerdir=/,upperdir=$PWD/upper/new,workdir=$PWD/upper/work" root
-mount --bind /dev root/dev
-mount -t proc proc root/proc
-cp ./*.deb script root/root/
-chroot root sh -e /root/script
 """
 SCRIPT = """
 cd /root
@@ -51,27 +36,17 @@ test ! -e /opt/venvs/nova-scheduler
 """
 
 
-def run(*command: str, cwd: Path, seconds: int) -> str:
-    done = subprocess.run(
-        command, cwd=cwd, timeout=seconds, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-20_000:]
-    return done.stdout
-
-
 def test_it_installs_runs_and_goes(tmp_path: Path) -> None:
-    require((programs.DH_VIRTUALENV, programs.UNSHARE))
-    built = run(str(ROOT / "packaging/build-deb"), str(tmp_path), cwd=tmp_path, seconds=3000)
+    require((programs.DH_VIRTUALENV,))
+    files = tmp_path / "files"
+    built = run(str(ROOT / "packaging/build-deb"), str(files), cwd=tmp_path, seconds=3000)
     assert built.split("\n")[-2].endswith(".deb")
     other = tmp_path / "other/DEBIAN"
     other.mkdir(parents=True)
     (other / "control").write_text(OTHER, encoding="utf-8")
-    run("dpkg-deb", "--build", str(other.parent), "other.deb", cwd=tmp_path, seconds=60)
-    shutil.rmtree(other.parent)
-    (tmp_path / "script").write_text(SCRIPT, encoding="utf-8")
+    run("dpkg-deb", "--build", str(other.parent), "other.deb", cwd=files, seconds=60)
 
-    own = ("unshare", "--mount", "--pid", "--fork", "bash", "-c", INSIDE)
-    printed = run(*own, cwd=tmp_path, seconds=300)
+    printed = run_inside(tmp_path, SCRIPT, seconds=300)
 
     lines = printed.split("\n")
     assert f"{NAME} installed" in lines
