@@ -15,7 +15,7 @@ from oslo_log import log as logging
 
 from scheduler import errors, plugins
 from scheduler.concurrency import native
-from scheduler.conf import check, rereading, startup
+from scheduler.conf import check, mistakes, rereading, startup
 from scheduler.conf.names import Name
 from scheduler.conf.rereading import Change
 from scheduler.rpc import transport
@@ -55,7 +55,8 @@ class Reloading:
             put_in_force = build(change.conf)
             self._put_in_force(change.conf, put_in_force)
         except errors.NovaException as error:
-            LOG.error("The configuration stays as it was: %s", " ".join(str(error).split()))
+            paths = startup.used_files(self.conf)
+            LOG.error("The configuration stays as it was: %s", mistakes.line(error, paths))
             return Outcome.REFUSED
         self.conf = change.conf
         startup.warn_of_unknown(change.conf)

@@ -79,7 +79,8 @@ def read_cases(paths: Sequence[str]) -> Iterator[Case]:
                     if line.strip() and (case := _case(line, f"{path}, line {number}", fleets)):
                         yield case
         except (OSError, EOFError, UnicodeDecodeError) as error:
-            raise errors.BadCase(place=path, reason=mistakes.plain(str(error))) from error
+            reason = getattr(error, "strerror", None) or mistakes.plain(str(error))
+            raise errors.BadCase(place=path, reason=reason) from error
 
 
 def _case(line: str, place: str, fleets: dict[str, Mapping[str, Any]]) -> Case | None:

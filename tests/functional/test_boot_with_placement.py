@@ -25,7 +25,7 @@ CHAINS = {
     "placement": (
         "today's Nova's",
         PLACEMENT_FILTERS,
-        f"The configuration stays as it was: Invalid configuration: {NO_EFFECT}",
+        f"nova.conf:5: {NO_EFFECT}",
     ),
 }
 

@@ -181,7 +181,7 @@ ON_THE_COMMAND_LINE: Final = {
     "more failures than builds": (f"{COMPUTE} --fail-rate 2", ("fail",), 1),
     "a thing that is not there": (f"{MANAGE} aggregate show x", ("Aggregate x",), 1),
     "claims of nobody": (f"{MANAGE} claims release", ("CONSUMER: give uuids",), 1),
-    "cases that are not there": (f"{MANAGE} evaluate /no/such", ("/no/such: No such file",), 1),
+    "no cases": (f"{MANAGE} evaluate /no/such", ("error: /no/such: No such file",), 1),
     "hosts of a file that is not there": (
         f"{MANAGE} what-if --flavor-ram 1 --add-hosts 2",
         ("--add-hosts 2: 2: No such file or directory", "like:HOST:COUNT"),
