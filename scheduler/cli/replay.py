@@ -160,9 +160,8 @@ class Replay(command.Text):
         """The table of measures, and the differences in words."""
         results = found["configurations"]
         table = Table(Column(no_wrap=True))
-        for name in results:
-            for when in ("mean", "end"):
-                table.add_column(f"{name}, {when}", justify="right")
+        for head in report.measure_heads(results):
+            table.add_column(head, justify="right")
         for row in report.measure_rows(results):
             table.add_row(*row)
         console = Console(file=self.app.stdout)

@@ -1,11 +1,9 @@
 """A plan as one static page, in the style of a replay's report."""
 
 from collections.abc import Iterator, Mapping
-from html import escape
 from typing import Any, Final
 
-from scheduler.replay.charts import line_chart
-from scheduler.replay.report import legend, page, table
+from scheduler.replay import pages
 
 HEADS: Final = ("wave", "server", "from", "to", "MB", "vCPUs", "GB", "reason", "alternates")
 
@@ -40,19 +38,15 @@ def stuck_lines(found: Mapping[str, Any]) -> Iterator[str]:
 def to_html(found: Mapping[str, Any]) -> str:
     """The page of a plan in the form of ``Plan.to_dict``."""
     fleets = (found["before"], found["after"])
-    counts = [[name.replace("_", " "), *(str(f[name]) for f in fleets)] for name in fleets[0]]
     lines = {name: list(enumerate(shares, 1)) for name, shares in found["memory"].items()}
-    stuck = "".join(f"<li>{escape(each)}</li>" for each in stuck_lines(found))
-    body = [
-        f"<p>{escape(summary(found))}</p>",
-        table(("", "before", "after"), counts),
-        "<h2>Memory in use</h2><p>",
-        *legend(lines),
-        "<span class=dim>x: hosts, the fullest first</span></p><div class=charts>",
-        line_chart("Share of the memory of each host", lines),
-        "</div><h2>Moves</h2>",
-        "<p class=dim>Moves of one wave can be made at once, one wave after another.</p>",
-        table(HEADS, rows(found)),
-        f"<h2>What stays</h2><ul>{stuck}</ul>" if stuck else "",
-    ]
-    return page("Plan of moves", "".join(body))
+    return pages.page(
+        "plan.html",
+        title="Plan of moves",
+        summary=summary(found),
+        counts=[[name.replace("_", " "), *(each[name] for each in fleets)] for name in fleets[0]],
+        memory=list(lines),
+        chart=pages.line_chart("Share of the memory of each host", lines),
+        heads=HEADS,
+        rows=list(rows(found)),
+        stuck=list(stuck_lines(found)),
+    )
