@@ -53,7 +53,6 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Host and port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
@@ -267,7 +266,6 @@ class Sight:
 
 
 def look_at(connection: kombu.Connection, wanted: Declared) -> Sight:
-    """The state of an exchange or queue."""
     state, detail, messages, consumers = PRESENT, "", None, None
     flags = {"durable": wanted.durable, "auto_delete": wanted.auto_delete}
     try:

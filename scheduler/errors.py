@@ -295,7 +295,6 @@ class Fault:
 
     @classmethod
     def from_error(cls, error: BaseException) -> Fault:
-        """The fault that *error* becomes."""
         kwargs = getattr(error, "kwargs", None)
         code = int(kwargs.get("code", 500)) if isinstance(kwargs, dict) else 500
         text = message_of(error) or type(error).__name__

@@ -292,7 +292,6 @@ class Notifications:
 
     @property
     def enabled(self) -> bool:
-        """True when anything is sent."""
         return self.legacy.enabled or self.versioned.enabled
 
     def select_destinations(self, context: Any, phase: str, spec: objects.RequestSpec) -> None:

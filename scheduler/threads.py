@@ -50,7 +50,6 @@ class BatchThread:
 
     @property
     def waiting(self) -> int:
-        """Number of things that nobody has seen to yet."""
         return self._waiting.qsize()
 
     def put(self, item: Any) -> bool:

@@ -20,6 +20,7 @@ from scheduler.cli.command import (
     non_negative,
     pairs_option,
     positive,
+    repeated,
 )
 from scheduler.db import aggregates, compute_nodes, flavors, groups, services
 
@@ -33,20 +34,6 @@ _METADATA = (
     argument("--zone", help="availability zone of its hosts"),
     pairs_option("metadata that filters and weighers read"),
 )
-_AGGREGATE_COLUMNS = {
-    "ID": "id",
-    "Name": "name",
-    "Availability Zone": ZONE,
-    "Hosts": "hosts",
-    "Properties": "properties",
-}
-_GROUP_COLUMNS = {
-    "ID": "id",
-    "Name": "name",
-    "Policy": "policy",
-    "Rules": "rules",
-    "Members": "count",
-}
 _SIZES = (
     ("--ram", "memory_mb", "RAM_MB", 256, "memory in MB"),
     ("--vcpus", "vcpus", "VCPUS", 1, "virtual CPUs"),
@@ -54,16 +41,6 @@ _SIZES = (
     ("--ephemeral", "ephemeral_gb", "EPHEMERAL_GB", 0, "ephemeral disk in GB"),
     ("--swap", "swap", "SWAP_MB", 0, "swap space in MB"),
 )
-_FLAVOR_COLUMNS = {
-    "ID": "id",
-    "Name": "name",
-    "RAM MB": "ram_mb",
-    "Disk GB": "disk_gb",
-    "Ephemeral GB": "ephemeral_gb",
-    "Swap MB": "swap_mb",
-    "vCPUs": "vcpus",
-    "Is Public": "is_public",
-}
 
 
 def _aggregate_fields(aggregate: objects.Aggregate) -> dict[str, Any]:
@@ -84,7 +61,11 @@ def _metadata(args: argparse.Namespace) -> dict[str, Any]:
     return {**dict(args.properties), **zone}
 
 
-@api_reader(List, columns=_AGGREGATE_COLUMNS, nothing="There are no aggregates.")
+@api_reader(
+    List,
+    columns=("ID", "Name", "Availability Zone", "Hosts", "Properties"),
+    nothing="There are no aggregates.",
+)
 def aggregate_list(_command: Base, connection: Connection, _args: Any) -> Any:
     """List the aggregates."""
     return map(_aggregate_fields, aggregates.list_all(connection))
@@ -155,7 +136,6 @@ def aggregate_delete(_command: Base, connection: Connection, args: Any) -> dict[
 
 
 def _flavor_fields(flavor: objects.Flavor) -> dict[str, Any]:
-    """Everything about one flavor."""
     return {
         "id": flavor.flavorid,
         "name": flavor.name,
@@ -171,7 +151,13 @@ def _flavor_fields(flavor: objects.Flavor) -> dict[str, Any]:
     }
 
 
-@api_reader(List, columns=_FLAVOR_COLUMNS, nothing="There are no flavors.")
+@api_reader(
+    List,
+    columns=(
+        *("ID", "Name", "RAM MB", "Disk GB", "Ephemeral GB", "Swap MB", "vCPUs", "Is Public"),
+    ),
+    nothing="There are no flavors.",
+)
 def flavor_list(_command: Base, connection: Connection, _args: Any) -> Any:
     """List the flavors."""
     return map(_flavor_fields, flavors.list_all(connection))
@@ -193,13 +179,7 @@ def flavor_list(_command: Base, connection: Connection, _args: Any) -> Any:
         for option, dest, metavar, default, text in _SIZES
     ),
     argument("--private", action="store_true", help="not for every project (default: public)"),
-    argument(
-        "--project",
-        dest="projects",
-        action="append",
-        default=[],
-        help="a project that may use a private flavor; may be repeated",
-    ),
+    repeated("--project", "ID", "a project that may use a private flavor", dest="projects"),
     pairs_option("an extra spec"),
 )
 def flavor_create(command: Base, connection: Connection, args: Any) -> Any:
@@ -241,11 +221,15 @@ def _find_flavor(connection: Connection, id_or_name: str) -> objects.Flavor:
         return flavors.get(connection, "name", id_or_name)
 
 
-@api_reader(List, columns=_GROUP_COLUMNS, nothing="There are no server groups.")
+@api_reader(
+    List,
+    columns=("ID", "Name", "Policy", "Rules", "Members"),
+    nothing="There are no server groups.",
+)
 def group_list(_command: Base, connection: Connection, _args: Any) -> Any:
     """List the server groups and how many members they have."""
     found = groups.list_all(connection)
-    return [{**_group_fields(each, ()), "count": len(each.members)} for each in found]
+    return [{**_group_fields(each, ()), "members": len(each.members)} for each in found]
 
 
 @api_action(

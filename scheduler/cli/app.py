@@ -84,8 +84,6 @@ GROUPS = {
 
 
 class Manage(program.Program):
-    """The program."""
-
     NAME = PROG
     DESCRIPTION = DESCRIPTION
     WORDS = GROUPS

@@ -103,8 +103,6 @@ class Worker(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The answer of one worker."""
-
     worker: Worker
     result: Any
 
@@ -198,14 +196,10 @@ def _side_by_side(function: Callable[[Any], Found], things: Sequence[Any]) -> li
 
 
 def worker_arguments(timeout_seconds: int = DEFAULT_TIMEOUT_SECONDS) -> Sequence[Argument]:
-    """``--daemon`` and ``--timeout``."""
     return (
-        argument(
-            "--daemon",
-            action="append",
-            metavar="HOST",
-            help="ask the nova-scheduler of this host only; may be repeated (default: each that "
-            "has a row in the services table)",
+        command.repeated(
+            *("--daemon", "HOST"),
+            "ask the nova-scheduler of this host, not of each that has a row in the services table",
         ),
         argument(
             "--timeout",

@@ -42,6 +42,12 @@ def argument(*names: str, group: str = "", is_choice: bool = False, **settings: 
     return names, group, is_choice, settings
 
 
+def repeated(option: str, metavar: str, help: str, **settings: Any) -> Argument:
+    """An *option* that may be repeated; the result is a list."""
+    settings |= {"action": "append", "default": [], "help": f"{help}; may be repeated"}
+    return argument(option, metavar=metavar, **settings)
+
+
 #: Where a command writes its report.
 PAGE = argument("-o", "--output", metavar="REPORT", type=Path, help="write the report as HTML")
 
@@ -207,15 +213,17 @@ def key_of(column: str) -> str:
 class List(Base, lister.Lister):
     """A command whose result is a table with :attr:`columns`: rows, or mappings with their keys."""
 
-    columns: Sequence[str] | Mapping[str, str] = ()
+    columns: Sequence[str] = ()
     #: The sentence in place of an empty table.
     nothing: str = ""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         found, columns = super().take_action(parsed_args), self.columns
-        if isinstance(columns, Mapping):
-            found = [[row[key] for key in columns.values()] for row in found]
-        return tuple(columns), found
+        rows = (
+            [row[key_of(each)] for each in columns] if isinstance(row, Mapping) else row
+            for row in found
+        )
+        return columns, rows
 
     def produce_output(
         self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Any
@@ -234,7 +242,6 @@ class Show(Base, show.ShowOne):
     """A command whose result is one thing with its properties, a mapping."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Shown:
-        """One line for each property."""
         found = super().take_action(parsed_args)
         return self.dict2columns({key_of(name): value for name, value in found.items()})
 
@@ -258,7 +265,6 @@ class Text(Base):
         return self.status
 
     def show(self, found: Any) -> None:
-        """Write the result for people."""
         said = {
             name: ", ".join(map(str, value)) if isinstance(value, list) else value
             for name, value in found.items()
@@ -320,10 +326,7 @@ class Names(columns.FormattableColumn):
 
 
 class Properties(columns.FormattableColumn):
-    """Keys and values."""
-
     def human_readable(self) -> str:
-        """``key='value'``, sorted."""
         return ", ".join(f"{key}='{value}'" for key, value in sorted(self._value.items()))
 
 
@@ -348,16 +351,7 @@ def pairs_option(
     help: str, option: str = "--property", dest: str = "properties", group: str = ""
 ) -> Argument:
     """An *option* that takes ``KEY=VALUE`` and may be repeated; the result is a list of pairs."""
-    return argument(
-        option,
-        metavar="KEY=VALUE",
-        dest=dest,
-        action="append",
-        type=key_value,
-        default=[],
-        help=f"{help}; may be repeated",
-        group=group,
-    )
+    return repeated(option, "KEY=VALUE", help, dest=dest, type=key_value, group=group)
 
 
 def key_value(text: str) -> tuple[str, str]:

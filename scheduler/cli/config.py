@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler import errors, exit_codes
-from scheduler.cli.command import Base, List, Text, Wrapped, action, argument
+from scheduler.cli.command import Base, List, Text, Wrapped, action, argument, repeated
 from scheduler.conf import check, effective, mistakes, startup
 from scheduler.daemon.checks import problems
 from scheduler.daemon.problem import Kind
@@ -12,14 +12,7 @@ from scheduler.daemon.service import BINARY, build_manager
 from scheduler.rpc import transport
 
 _FILES = tuple(
-    argument(
-        name,
-        action="append",
-        default=[],
-        metavar=metavar,
-        help="besides those before the command; may be given several times. Without any, those "
-        f"that {BINARY} finds",
-    )
+    repeated(name, metavar, f"besides those before the command (without any: as {BINARY} does)")
     for name, metavar in (("--config-file", "PATH"), ("--config-dir", "DIR"))
 )
 

@@ -45,7 +45,6 @@ class Explain(bus.OnWorkers, Text):
         return found
 
     def show(self, found: Any) -> None:
-        """Explain each decision."""
         console = self.console()
         for place, record in enumerate(found):
             if place:

@@ -56,7 +56,6 @@ def _zones(found: Iterable[objects.Aggregate], conf: cfg.ConfigOpts) -> Mapping[
 
 
 def zones_by_host(command: Base) -> Mapping[str, list[str]]:
-    """The zones of any host."""
     return _zones(_aggregates(command), command.conf)
 
 
@@ -117,7 +116,6 @@ class _Host(NamedTuple):
 
     @property
     def row(self) -> Sequence[Any]:
-        """Values of HOST_COLUMNS."""
         node = self.node
         return (
             *(node.id, node.host, node.hypervisor_hostname, self.zone, self.status, self.state),

@@ -111,7 +111,6 @@ class Drain(_Planning):
     arguments = (argument("hosts", metavar="HOST", nargs="+", help="hosts to empty"), *_COMMON)
 
     def plan(self, planner: Planner, args: Any) -> Plan:
-        """See the base class."""
         return planner.drain(args.hosts)
 
 
@@ -181,7 +180,6 @@ class FreeHosts(_Planning):
     )
 
     def plan(self, planner: Planner, args: Any) -> Plan:
-        """See the base class."""
         return planner.free_hosts(args.count, args.moves)
 
 
@@ -194,6 +192,5 @@ class Rules(_Planning):
     arguments = _COMMON
 
     def plan(self, planner: Planner, args: Any) -> Plan:
-        """See the base class."""
         del args
         return planner.rules()

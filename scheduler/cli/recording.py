@@ -86,7 +86,6 @@ class Check(command.Text):
     arguments = _FILES
 
     def act(self, args: Any) -> dict[str, Any]:
-        """Decide all lines of all files again."""
         faithful, notes = Faithful(), list[str]()
         for path in args.files:
             segment = Segment(path, lenient=args.lenient)

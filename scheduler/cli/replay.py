@@ -17,7 +17,7 @@ from rich.table import Column, Table
 from scheduler import conf as options
 from scheduler import errors, objects
 from scheduler.cli import command
-from scheduler.cli.command import argument
+from scheduler.cli.command import argument, repeated
 from scheduler.cli.what_if import profiles_of
 from scheduler.conf import check, filter_scheduler
 from scheduler.explain.answer import to_dict
@@ -46,17 +46,6 @@ _SCALED: Final = "so many times the hosts; which ones is drawn"
 _WARM_UP: Final = "hours before refusals count, and means begin"
 
 
-def _several(option: str, metavar: str, text: str, group: str = "") -> command.Argument:
-    return argument(
-        option,
-        metavar=metavar,
-        action="append",
-        default=[],
-        help=f"{text}; may be repeated",
-        group=group,
-    )
-
-
 class Replay(command.Text):
     """Decide a workload anew on a fleet in memory, in virtual time, with the daemon's own engine.
 
@@ -68,15 +57,17 @@ class Replay(command.Text):
     arguments = (
         argument("workload", metavar="WORKLOAD", type=Path, nargs="+", help=_WORKLOADS),
         command.PAGE,
-        _several("--set", "OPTION=VALUE", "another value of an option, in all configurations"),
-        _several("--against", "OTHER", _AGAINST),
+        repeated("--set", "OPTION=VALUE", "another value of an option, in all configurations"),
+        repeated("--against", "OTHER", _AGAINST),
         argument("--seed", type=int, default=1, metavar="N", help="for what is drawn (default 1)"),
         _of_fleet("--fleet", metavar="TEXT", help=_DESCRIBED),
         _of_fleet("--fleet-from-database", action="store_true", help=_REPORTED),
-        _several("--without-host", "HOST", "as if there was no such host", _FLEET),
-        _several("--add-hosts", "PROFILE", "more hosts: a YAML file, or like:HOST:COUNT", _FLEET),
+        repeated("--without-host", "HOST", "as if there was no such host", group=_FLEET),
+        repeated(
+            "--add-hosts", "PROFILE", "more hosts: a YAML file, or like:HOST:COUNT", group=_FLEET
+        ),
         _of_fleet("--scale-hosts", type=float, default=1.0, metavar="FACTOR", help=_SCALED),
-        _several("--flavor", "NAME=VCPUS/GIB[/DISK_GB]", "a flavor of a CSV file", _WORKLOAD),
+        repeated("--flavor", "NAME=VCPUS/GIB[/DISK_GB]", "a flavor of a CSV file", group=_WORKLOAD),
         _of_workload("--from-day", type=float, default=0.0, metavar="DAY", help="begin"),
         _of_workload("--days", type=float, metavar="DAYS", help="so many days"),
         _of_workload("--warm-up", type=float, default=0.0, metavar="HOURS", help=_WARM_UP),

@@ -7,7 +7,7 @@ from typing import Any
 from scheduler import errors
 from scheduler.cli import bus
 from scheduler.cli.bus import Answer
-from scheduler.cli.command import List, Shortened, Table, action, argument
+from scheduler.cli.command import List, Shortened, Table, action, repeated
 from scheduler.introspection.host_dump import NAMES
 
 SUMMARY = {
@@ -41,7 +41,7 @@ class Show(_Table):
     """
 
     arguments = (
-        argument("--host", action="append", help="show this host; may be repeated"),
+        repeated("--host", "HOST", "show this host"),
         *bus.worker_arguments(),
     )
 

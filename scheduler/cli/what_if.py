@@ -87,15 +87,8 @@ class WhatIf(bus.OnWorkers, Text):
         ),
         *_REQUEST,
         *(
-            argument(
-                option,
-                action="append",
-                default=[],
-                metavar=metavar,
-                help=f"{text}; may be repeated",
-                group=_CHANGES,
-            )
-            for option, metavar, text in (
+            command.repeated(*words, group=_CHANGES)
+            for words in (
                 ("--enable", "FILTER", "run this filter, too, after the others"),
                 ("--disable", "FILTER", "do not run this filter"),
                 ("--set", "OPTION=VALUE", "another value of an option, or of group.option"),
@@ -112,7 +105,6 @@ class WhatIf(bus.OnWorkers, Text):
     )
 
     def act(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        """The answer of a worker."""
         name, has_options = parsed_args.name, is_given(parsed_args)
         if bool(name) == has_options:
             reason = "give it, or else options of a request: see --flavor, --flavor-ram, --request"

@@ -79,6 +79,5 @@ API_OPTIONS: list[cfg.Opt] = [_for_api(each) for each in oslo_db_options.databas
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Register both groups' options on *conf*."""
     conf.register_opts(OPTIONS, group=GROUP)
     conf.register_opts(API_OPTIONS, group=API_GROUP)

@@ -53,7 +53,6 @@ class Setting:
 
     @property
     def place(self) -> str:
-        """File and line."""
         return f"{self.path}:{self.line}"
 
     @property
@@ -68,7 +67,6 @@ def section(group: str) -> str | None:
 
 
 def value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
-    """The value of one option."""
     return conf[name] if group == DEFAULT else conf[group][name]
 
 

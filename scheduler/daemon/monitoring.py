@@ -197,7 +197,6 @@ class Monitoring:
             self._readings.append(lambda samples: read(samples, part))
 
     def reloaded(self, outcome: Outcome) -> None:
-        """Count a reload of the configuration."""
         self.is_reload_refused = outcome is Outcome.REFUSED
         self.counters.count(catalogue.RELOADS, outcome.value)
         self.counters.set(catalogue.RELOAD_OK, not self.is_reload_refused)

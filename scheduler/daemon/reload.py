@@ -30,8 +30,6 @@ Build = Callable[[cfg.ConfigOpts], PutInForce]
 
 
 class Outcome(enum.Enum):
-    """Outcome of one reload."""
-
     APPLIED = "applied"
     RESTART_NEEDED = "restart_needed"
     """Applied, but for what needs a restart."""
@@ -108,7 +106,6 @@ class SighupHandler:
         self._is_watched = False
 
     def note(self) -> None:
-        """Note one SIGHUP."""
         with contextlib.suppress(OSError):  # full: enough reloads are waiting; or closed
             os.write(self._sending_end.fileno(), b"\0")
 

@@ -49,7 +49,6 @@ class Report(guru_meditation_report.TextGuruMeditation):
         super().add_section(heading, lambda: _guarded(generator), index)
 
     def run(self) -> str:
-        """The text."""
         return masked(super().run()) + "\n"
 
     @classmethod

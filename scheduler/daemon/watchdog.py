@@ -140,7 +140,6 @@ class Watchdog:
 
     @property
     def look_seconds(self) -> float:
-        """Time between two looks."""
         if self._limit_seconds is None:
             return LOOK_SECONDS
         return min(LOOK_SECONDS, self._limit_seconds / LOOKS_PER_WATCHDOG)
@@ -227,7 +226,6 @@ class Watchdog:
 
 
 def status(heartbeats: Sequence[Heartbeat], now: float) -> str:
-    """State of the workers, in one line."""
     serving = sum(each.stage in (Stage.SERVING, Stage.RELOADING) for each in heartbeats)
     workers = _counted(len(heartbeats), "worker")
     parts = [workers if serving == len(heartbeats) else f"{serving} of {workers} serving"]

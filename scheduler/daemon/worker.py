@@ -66,7 +66,6 @@ class Worker(oslo_service.ServiceBase):
 
     @property
     def stage(self) -> Stage:
-        """Stage that the worker has reached."""
         return Stage.STARTING if self._watchdog is None else self._watchdog.stage
 
     @abc.abstractmethod

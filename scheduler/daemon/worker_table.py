@@ -21,8 +21,6 @@ _HEARTBEAT = struct.Struct("=qddqqq")
 
 
 class Stage(enum.IntEnum):
-    """Stage of a worker's start and end."""
-
     NONE = 0
     """There never was one in this place."""
     STARTING = 1

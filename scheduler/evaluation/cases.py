@@ -56,7 +56,6 @@ class Case:
 
     @property
     def suite(self) -> str:
-        """The suite that the case belongs to."""
         return str(self.content.get("suite") or self.name.partition("/")[0])
 
 

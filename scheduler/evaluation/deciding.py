@@ -141,7 +141,6 @@ class _Scheduler:
         self.context = oslo_context.RequestContext(overwrite=False)
 
     def tick(self) -> None:
-        """The driver's periodic task runs."""
         self.driver.run_periodic_tasks(self.context)
 
     def ask(self, content: Mapping[str, Any]) -> Answer:
@@ -215,7 +214,6 @@ class _Scheduler:
 
 
 def cells_in_use(host: HostTopology) -> list[dict[str, Any]]:
-    """Per cell of the host what is in use."""
     return [
         {
             "id": cell.id,

@@ -69,8 +69,6 @@ class Outcome:
 
 
 class Evaluation:
-    """Decides one case after the other."""
-
     def __init__(self, wanted: str = cases.ALL) -> None:
         self.wanted = wanted
         self._configuration = Configuration()

@@ -42,7 +42,6 @@ class Counters:
         self._samples.set(catalogue.RELOAD_OK, 1)
 
     def decided(self, record: DecisionRecord) -> None:
-        """Count a finished decision."""
         with self._lock:
             samples = self._samples
             samples.add(catalogue.DECISIONS, 1, record.outcome)
@@ -70,7 +69,6 @@ class Counters:
                     samples.add(catalogue.REMOVED, hosts, *labels)
 
     def read(self, cost: ReadCost) -> None:
-        """Count a read of the hosts."""
         with self._lock:
             samples = self._samples
             samples.add(catalogue.ROWS_READ, cost.rows)

@@ -62,13 +62,11 @@ def read_capacity(samples: Samples, hosts: HostManager, zone: str, flavors: Iter
 
 
 def read_in_flight(samples: Samples, in_flight: InFlightRequests) -> None:
-    """The remote calls in hand."""
     samples.set(catalogue.IN_FLIGHT, in_flight.in_hand)
     samples.set(catalogue.OLDEST, max((age for _, age in in_flight.requests()), default=0.0))
 
 
 def read_consumer(samples: Samples, consumer: Server | None) -> None:
-    """The message bus."""
     samples.set(catalogue.CONSUMER_UP, consumer is not None and consumer.is_consuming)
     if consumer is None:
         return
@@ -82,13 +80,11 @@ def read_consumer(samples: Samples, consumer: Server | None) -> None:
 
 
 def read_notifications(samples: Samples, sending: Outbox) -> None:
-    """The notifications."""
     samples.set(catalogue.NOTIFICATIONS_DROPPED, sending.dropped)
     samples.set(catalogue.NOTIFICATIONS_WAITING, sending.waiting)
 
 
 def read_journal(samples: Samples, journal: Any) -> None:
-    """The recording of this worker."""
     samples.set(catalogue.RECORDING_GAPS, journal.gaps)
     samples.set(catalogue.RECORDING_LEFT_OUT, journal.left_out)
 

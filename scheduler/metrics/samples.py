@@ -55,11 +55,9 @@ class Samples(Collector):
     read_at: float = float("-inf")
 
     def set(self, metric: Metric, value: float, *labels: str) -> None:
-        """Make *value* that of *metric*."""
         self.values[metric.name, labels] = value
 
     def add(self, metric: Metric, value: float, *labels: str) -> None:
-        """Add *value* to that of *metric*."""
         key = metric.name, labels
         self.values[key] = self.values.get(key, 0) + value
 
@@ -92,7 +90,6 @@ class Samples(Collector):
             self.read_at = other.read_at
 
     def to_plain(self) -> dict[str, Any]:
-        """As JSON has it."""
         return {
             "values": [[name, labels, value] for (name, labels), value in self.values.items()],
             "read_at": None if self.read_at == float("-inf") else self.read_at,
@@ -100,7 +97,6 @@ class Samples(Collector):
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Samples:
-        """Samples from the output of :meth:`to_plain`."""
         values = {(name, tuple(labels)): value for name, labels, value in plain["values"]}
         return cls(values, float("-inf") if plain["read_at"] is None else plain["read_at"])
 

@@ -63,7 +63,6 @@ class Mover:
         return rows
 
     def is_empty(self, host: str) -> bool:
-        """True when no server is on *host*."""
         return not self.fleet.table.instances.get(host)
 
     def counts(self) -> dict[str, Any]:

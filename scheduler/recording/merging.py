@@ -74,7 +74,6 @@ class Anonymous:
         self._uuids: dict[str, str] = {}
 
     def learn(self, line: Line) -> None:
-        """Take note of the names in *line*."""
         self._name("worker", line["worker"])
         for host, node in line["keys"]:
             self._name("host", host)

@@ -52,7 +52,6 @@ class Writer:
         return self._path.stat().st_size > self._most_bytes // SEGMENT_SHARE
 
     def close(self) -> None:
-        """End the segment."""
         if self._file is not None:
             self._file.close()
             self._file = None

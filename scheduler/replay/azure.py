@@ -36,8 +36,6 @@ Batch = list[tuple[str, str]]
 
 
 class _Bins:
-    """Bounds of the bins in seconds."""
-
     def __init__(self, path: Path) -> None:
         self.first: dict[int, int] = {}
         self.last: dict[int, int] = {}
@@ -61,14 +59,12 @@ class _Lifetimes:
         self._ended: dict[str, list[int]] = defaultdict(list)
 
     def learn(self, batch: Batch) -> None:
-        """Take note of the lifetimes in *batch*."""
         for flavor, text in batch:
             self._texts[flavor].append(text)
             if text[0] == "U":
                 self._ended[flavor].append(int(text[1:]))
 
     def sort(self) -> None:
-        """Make ready to draw."""
         for each in self._ended.values():
             each.sort()
 

@@ -28,8 +28,6 @@ _SUPPORTED: Final = '[["x86_64", "kvm", "hvm"]]'
 
 @dataclass(frozen=True, slots=True)
 class HostKind:
-    """A number of hosts that are alike."""
-
     count: int
     vcpus: int
     memory_mb: int
@@ -62,7 +60,6 @@ class FleetDescription:
 
     @property
     def hosts(self) -> int:
-        """Number of hosts."""
         return sum(each.count for each in self.kinds)
 
 

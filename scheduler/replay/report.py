@@ -22,7 +22,6 @@ Pick = Callable[[Document], float]
 
 
 def to_html(document: Document) -> str:
-    """The page."""
     results: Mapping[str, Document] = document["configurations"]
     return pages.page(
         "replay.html",

@@ -88,7 +88,6 @@ class RowFleet:
         return False
 
     def services(self, topic: str) -> Sequence[Any]:
-        """The services of *topic*."""
         return [row for row in self._services if row.topic == topic]
 
     def _replace(self, whole: Mapping[str, Any]) -> None:

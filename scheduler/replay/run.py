@@ -35,7 +35,6 @@ class FlavorCount:
     servers_refused: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, with the rate."""
         rate = self.servers_refused / self.servers if self.servers else 0.0
         return {**asdict(self), "failure_rate": round(rate, 6)}
 

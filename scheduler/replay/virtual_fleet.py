@@ -61,7 +61,6 @@ class _Built(Consumption):
 
     @functools.cached_property
     def added(self) -> dict[str, int]:
-        """See the base class."""
         return {**super().added, "num_io_ops": 0}
 
 
@@ -120,13 +119,11 @@ class VirtualFleet:
 
     @property
     def host_manager(self) -> HostManager:
-        """The host manager of the driver."""
         manager: HostManager = self.driver.host_manager
         return manager
 
     @property
     def table(self) -> HostTable:
-        """The host table."""
         return self.host_manager.table
 
     @property

@@ -40,7 +40,6 @@ class Arrival:
 
     @property
     def count(self) -> int:
-        """Number of servers."""
         return len(self.lifetimes)
 
     def request(self) -> objects.RequestSpec:
@@ -72,7 +71,6 @@ class Workload:
 
     @property
     def begin(self) -> float:
-        """Time of the first arrival."""
         return self.arrivals[0].at
 
     def between(self, begin: float, end: float) -> Workload:

@@ -152,7 +152,6 @@ class StatusPage:
 
 
 def _read_files() -> Mapping[str, Response]:
-    """The files of the page, by name."""
     found = {}
     for path in importlib.resources.files(__package__).joinpath("static").iterdir():
         kind = path.name.rpartition(".")[2]

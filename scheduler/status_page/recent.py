@@ -41,7 +41,6 @@ class RecentDecisions:
         self._long_steps: dict[int, Counter[str]] = {}
 
     def note(self, record: DecisionRecord) -> None:
-        """Count a finished decision."""
         now = self._clock()
         is_refused = record.outcome != SELECTED
         with self._lock:

@@ -68,8 +68,6 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """Response to one request."""
-
     body: bytes
     content_type: str = TEXT
     status: int = http.HTTPStatus.OK
@@ -82,7 +80,6 @@ class Response:
 
     @classmethod
     def of_json(cls, document: Any, status: int = http.HTTPStatus.OK) -> Response:
-        """*document* as JSON."""
         return cls(json.dumps(document).encode(), JSON, status)
 
 
@@ -114,8 +111,6 @@ class _Lane:
 
 
 class Routes:
-    """Paths and what answers them."""
-
     def __init__(self) -> None:
         self._lanes: dict[str, _Lane] = {}
         self.add("/", self._index)
@@ -228,7 +223,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     owner: Server
 
     def answer(self) -> None:
-        """Answer the request that was parsed."""
         with self.owner.at_work(self.connection):
             response = self._response()
         self.send_response(response.status)
@@ -282,7 +276,6 @@ class Server:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin to accept."""
         self._listening.settimeout(ACCEPT_SECONDS)
         self._thread.start()
 

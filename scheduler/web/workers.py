@@ -43,7 +43,6 @@ class Workers:
 
     @property
     def pids(self) -> list[int]:
-        """The workers there are, in order."""
         if self._folder is None:
             return []
         return sorted(int(path.stem) for path in self._folder.glob(f"*{_SUFFIX}"))
