@@ -85,9 +85,7 @@ def explain(
 def _configuration(
     given: Mapping[str, Mapping[str, Any]], parts: Mapping[str, list[str]]
 ) -> cfg.ConfigOpts:
-    conf = cfg.ConfigOpts()
-    options.register_all(conf)
-    conf([], default_config_files=[], default_config_dirs=[])
+    conf = options.detached()
     conf.set_override("claims", "none", group="scheduler")
     for name, value in parts.items():
         conf.set_override(name, value, group="filter_scheduler")

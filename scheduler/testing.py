@@ -57,12 +57,7 @@ FLAVOR: dict[str, Any] = {
 
 def a_conf(**filter_scheduler: Any) -> cfg.ConfigOpts:
     """Every option at its default, except those of ``[filter_scheduler]`` given."""
-    conf = cfg.ConfigOpts()
-    options.register_all(conf)
-    conf([], default_config_files=[], default_config_dirs=[])
-    for name, value in filter_scheduler.items():
-        conf.set_override(name, value, group="filter_scheduler")
-    return conf
+    return options.detached({("filter_scheduler", n): v for n, v in filter_scheduler.items()})
 
 
 def a_host(

@@ -1,7 +1,6 @@
 """``recording``: files of recorded decisions, looked at, decided again, merged, without names."""
 
 import dataclasses
-import datetime
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +11,7 @@ from scheduler.cli.command import action, argument
 from scheduler.recording import merging
 from scheduler.recording.arrivals import is_recording
 from scheduler.recording.faithful import Faithful
-from scheduler.recording.segments import SUFFIX, Line, Segment, save
+from scheduler.recording.segments import SUFFIX, Line, Segment, moment, save
 
 _FILES = (
     argument("files", metavar="FILE", nargs="+", type=Path, help="segments of a recording"),
@@ -41,14 +40,9 @@ def show(_command: Any, args: Any) -> list[Sequence[Any]]:
             refused += line["answer"] == []
             hosts = len(line["keys"]) if line["full"] else hosts
             gaps += bool(line.get("gap"))
-        ends = [_time(each) for each in (times[0], times[-1])] if times else [None, None]
+        ends = [moment(each) for each in (times[0], times[-1])] if times else [None, None]
         found.append((str(path), *ends, len(times), refused, hosts, gaps))
     return found
-
-
-def _time(seconds: float) -> str:
-    when = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-    return when.isoformat(timespec="seconds")
 
 
 def _saved(path: Path, lines: Iterable[Line]) -> dict[str, Any]:

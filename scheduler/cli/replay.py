@@ -209,10 +209,8 @@ def _require_fits(fleet: VirtualFleet, workload: Workload, *, lenient: bool) -> 
 
 
 def _read_conf(path: str) -> cfg.ConfigOpts:
-    conf = cfg.ConfigOpts()
-    options.register_all(conf)
     try:
-        conf([], default_config_files=[path], default_config_dirs=[])
+        conf = options.detached(files=[path])
         filter_scheduler.set_default_chain(conf)
         check.validate(conf)
     except cfg.Error as error:

@@ -8,6 +8,8 @@ From the database up every room may import this package, except the engine.
 """
 
 import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from oslo_config import cfg
 
@@ -67,6 +69,18 @@ def register_all(conf: cfg.ConfigOpts) -> None:
             # A group object holds its options with their overrides: each configuration needs one.
             conf.register_group(copy.deepcopy(group))
         conf.register_opts(options, group=names.section(str(group)))
+
+
+def detached(
+    values: Mapping[names.Name, Any] | None = None, files: Sequence[str] = ()
+) -> cfg.ConfigOpts:
+    """A configuration apart from the process's own: defaults, *files*, then *values*."""
+    conf = cfg.ConfigOpts()
+    register_all(conf)
+    conf([], default_config_files=list(files), default_config_dirs=[])
+    for (group, name), value in (values or {}).items():
+        conf.set_override(name, value, group=names.section(group))
+    return conf
 
 
 def group_names() -> list[str]:

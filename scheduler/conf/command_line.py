@@ -66,14 +66,14 @@ def last_error(printed: str, prog: str) -> str:
     return f"{text}; see {prog} --help"
 
 
-def help_of(conf: cfg.ConfigOpts, cli_opts: Sequence[cfg.Opt] = ()) -> str:
+def help_of(conf: cfg.ConfigOpts) -> str:
     """The help of a program whose command line has been parsed."""
     out = io.StringIO()
     conf.print_help(out)
-    return _arranged(out.getvalue(), cli_opts)
+    return _arranged(out.getvalue())
 
 
-def _arranged(text: str, cli_opts: Sequence[cfg.Opt]) -> str:
+def _arranged(text: str, cli_opts: Sequence[cfg.Opt] = ()) -> str:
     """Help with commands first and the options of logging last."""
     head, *sections = _SECTION.split(text)
     titled = dict(each.split("\n", 1) for each in sections)

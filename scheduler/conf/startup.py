@@ -185,11 +185,8 @@ class _OneLine(stdlib_logging.Formatter):
             text = text.removesuffix(f": {getattr(record, 'error_summary', '')}")
         traceback = record.exc_text or ""
         first = text.removesuffix(traceback).removesuffix("\n")
-        return "\n".join(map(_escaped, [first, *(traceback.split("\n") if traceback else ())]))
-
-
-def _escaped(text: str) -> str:
-    return _CONTROL.sub(_escape, text)
+        lines = [first, *(traceback.split("\n") if traceback else ())]
+        return "\n".join(_CONTROL.sub(_escape, line) for line in lines)
 
 
 def _escape(found: re.Match[str]) -> str:

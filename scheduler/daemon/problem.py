@@ -36,12 +36,6 @@ class Problem:
     error: Exception | None = field(default=None, compare=False)
 
     @property
-    def line(self) -> str:
-        """All of it in one line."""
-        place = f"{self.place}: " if self.place else ""
-        return masked(f"{place}{self.option}: {mistakes.plain(self.reason)}")
-
-    @property
     def fields(self) -> dict[str, str]:
         """All of it for programs."""
         kind, reason = self.kind.name.lower(), masked(mistakes.plain(self.reason))

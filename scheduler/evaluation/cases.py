@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from scheduler import errors, numa
+from scheduler import errors
 from scheduler.conf import mistakes
 from scheduler.hosts.reservations import NewtonReservations, Reservations
 from scheduler.hosts.table import HostTable
-from scheduler.numa import NumaSemantics
 
 STANDARD_INPUT = "-"
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -26,15 +25,14 @@ class Behaviour:
 
     name: str
     semantics: str
-    numa: NumaSemantics
     reservations: Callable[[HostTable], Reservations]
     names_instances: bool
 
 
-NEWTON = Behaviour("newton", "newton", numa.NEWTON, NewtonReservations, names_instances=False)
+NEWTON = Behaviour("newton", "newton", NewtonReservations, names_instances=False)
 #: Beside Placement none outlives its request: the next one starts from the rows.
 _PASSING = functools.partial(Reservations, expiry_seconds=float("-inf"))
-CURRENT = Behaviour("2026", "current", numa.CURRENT, _PASSING, names_instances=True)
+CURRENT = Behaviour("2026", "current", _PASSING, names_instances=True)
 
 #: The label of a case that both decide alike.
 ALL = "all"

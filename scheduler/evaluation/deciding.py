@@ -28,6 +28,7 @@ from scheduler.hosts.table import HostTable
 from scheduler.manager import SchedulerManager
 from scheduler.numa import HostTopology
 from scheduler.replay.row_fleet import RowFleet, moment
+from scheduler.replay.virtual_fleet import VirtualClock
 
 LOG = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ COUNTERS = ("free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "num_i
 
 def decide(case: Case, behaviour: Behaviour, configuration: Configuration) -> Answer:
     """The answer to *case* under *behaviour*, with the keys of the format's ``expect``."""
-    clock = Clock(case.content["now"])
+    clock = VirtualClock(_seconds(case.content["now"]))
     fleet = RowFleet(case.fleet)
     try:
         conf = configuration.for_case(case, behaviour)
@@ -50,7 +51,7 @@ def decide(case: Case, behaviour: Behaviour, configuration: Configuration) -> An
     answers: list[Answer] = []
     for step in case.content["steps"]:
         if "now" in step:
-            clock.set(step["now"])
+            clock.advance(_seconds(step["now"]))
         fleet.change(step)
         if step.get("tick"):
             scheduler.tick()
@@ -58,13 +59,15 @@ def decide(case: Case, behaviour: Behaviour, configuration: Configuration) -> An
     return {"steps": answers}
 
 
+def _seconds(now: str) -> float:
+    return moment(now).replace(tzinfo=datetime.UTC).timestamp()
+
+
 class Configuration:
     """One set of options, given anew to every case: making one takes longer than deciding."""
 
     def __init__(self) -> None:
-        self._conf = cfg.ConfigOpts()
-        options.register_all(self._conf)
-        self._conf([], default_config_files=[], default_config_dirs=[])
+        self._conf = options.detached()
         self._given: list[tuple[str, str | None]] = []
 
     def for_case(self, case: Case, behaviour: Behaviour) -> cfg.ConfigOpts:
@@ -92,20 +95,6 @@ class Configuration:
         self._given.append((name, section))
 
 
-class Clock:
-    """The time of a case, in seconds since the epoch.  It stands still."""
-
-    def __init__(self, now: str) -> None:
-        self.set(now)
-
-    def set(self, now: str) -> None:
-        """Go to a time as the format writes it."""
-        self._seconds = moment(now).replace(tzinfo=datetime.UTC).timestamp()
-
-    def __call__(self) -> float:
-        return self._seconds
-
-
 class RecordedAttestation(trusted_filter.AttestationService):
     """Answers as the case says, whatever it is asked; not at all without an answer."""
 
@@ -123,7 +112,12 @@ class _Scheduler:
     """One scheduler process that has just started."""
 
     def __init__(
-        self, case: Case, behaviour: Behaviour, conf: cfg.ConfigOpts, fleet: RowFleet, clock: Clock
+        self,
+        case: Case,
+        behaviour: Behaviour,
+        conf: cfg.ConfigOpts,
+        fleet: RowFleet,
+        clock: VirtualClock,
     ) -> None:
         self.case = case
         self.behaviour = behaviour

@@ -256,11 +256,6 @@ def _device_request(request: pci.Request) -> str:
     return f"{request.count} × PCI device {request.alias_name or ' or '.join(specs)}"
 
 
-def _named(part: Any, name: str) -> str | None:
-    """The *name* of the request's image or flavor, if it has one."""
-    return None if part is None else getattr(part, name)
-
-
 DESCRIPTIONS: dict[str, Description] = {
     "availability_zone.other": _zone,
     "compute.disabled": _disabled,
@@ -272,11 +267,11 @@ DESCRIPTIONS: dict[str, Description] = {
     "image_isolation.other": _isolation,
     "multitenancy.other": _project,
     "isolated.host_is_not": lambda f, _h, r: (
-        f"an isolated host ({_list(f.hosts)}) for the image {_named(r.image, 'id')}",
+        f"an isolated host ({_list(f.hosts)}) for the image {getattr(r.image, 'id', None)}",
         "not isolated",
     ),
     "isolated.image_is_not": lambda _f, _h, r: (
-        f"a host for the image {_named(r.image, 'id')}",
+        f"a host for the image {getattr(r.image, 'id', None)}",
         "kept for isolated images",
     ),
     "affinity.elsewhere": lambda _f, h, r: (
@@ -301,11 +296,11 @@ DESCRIPTIONS: dict[str, Description] = {
         "another level",
     ),
     "type.other": lambda _f, h, r: (
-        f"no servers but of flavor {_named(r.flavor, 'name')}",
+        f"no servers but of flavor {getattr(r.flavor, 'name', None)}",
         f"runs {len(h.instances)} servers",
     ),
     "aggregate_type.not_named": lambda _f, h, r: (
-        f"aggregates for the flavor {_named(r.flavor, 'name')}",
+        f"aggregates for the flavor {getattr(r.flavor, 'name', None)}",
         _metadata(h, ["instance_type"]),
     ),
     "numa.threads": lambda _f, _h, _r: ("sibling threads", "its cells have none"),

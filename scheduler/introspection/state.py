@@ -99,8 +99,7 @@ def copied(subject: Subject) -> Iterator[tuple[HostTable, Reservations]]:
 def state_summary(subject: Subject) -> dict[str, Any]:
     """Who the worker is, what it knows of the fleet, what it has promised and how old that is.
 
-    Hosts are compute nodes.  ``candidates`` are those with a service record; ``up`` and
-    ``disabled`` are of them.
+    Hosts are compute nodes; ``up`` and ``disabled`` are of those with a service record.
     """
     manager = subject.known_host_manager
     with manager.lock:
@@ -109,18 +108,15 @@ def state_summary(subject: Subject) -> dict[str, Any]:
         candidates = Candidates(scope, table.order.copy())
         counts = {
             "hosts": len(table),
-            "candidates": len(candidates),
             "up": int(np.count_nonzero(candidates.service_up)),
             "disabled": int(np.count_nonzero(candidates.service_disabled)),
             "instances": len(table.host_of_instance),
-            "aggregates": len(manager.aggregates),
             "open_picks": sum(1 for _pick in manager.reservations),
         }
     return {
         **worker(subject),
         **counts,
         "state_age_seconds": None if age is None else round(age, 3),
-        "cells_left_out": [each.uuid for each in manager.cell_health() if each.is_left_out],
     }
 
 

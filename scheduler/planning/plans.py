@@ -30,10 +30,6 @@ Progress = Callable[[int, int], None]
 """Notified how many of how many are done."""
 
 
-def _silent(done: int, total: int) -> None:
-    del done, total
-
-
 class Planner:
     """Makes one plan on the fleet of *mover*, which then has its moves.
 
@@ -41,7 +37,10 @@ class Planner:
     """
 
     def __init__(
-        self, mover: Mover, unmovable: Mapping[str, str], progress: Progress = _silent
+        self,
+        mover: Mover,
+        unmovable: Mapping[str, str],
+        progress: Progress = lambda _done, _total: None,
     ) -> None:
         self._mover, self._reasons, self._progress = mover, unmovable, progress
         self._fleet = mover.fleet
@@ -151,12 +150,12 @@ class Planner:
 
     # --- hosts to free -------------------------------------------------------------------
 
-    def free_hosts(self, wanted: int, most_moves: int, seed: int = 0) -> Plan:
+    def free_hosts(self, wanted: int, most_moves: int) -> Plan:
         """Empty *wanted* hosts more with at most so many moves, the cheapest ones first."""
         mover, plan = self._mover, self._begin("free-hosts", wanted)
         hosts = self._hosts_to_free()
         best, freed = list[tuple[str, str, int]](), list[str]()
-        for order in self._orders(hosts, random.Random(seed)):
+        for order in self._orders(hosts, random.Random(0)):
             mover.take_back(0)
             found = self._free_in_order(order, wanted, most_moves, plan)
             if (len(found), -len(mover.moves)) > (len(freed), -len(best) if freed else 0):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from oslo_config import cfg
 
 from scheduler import conf as options
 from scheduler import errors, objects
@@ -23,7 +21,7 @@ from scheduler.hosts.instances import TrackedInstance
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
 from scheduler.recording.journal import DOCUMENTS, NUMBERS
-from scheduler.recording.segments import Line, Segment
+from scheduler.recording.segments import Line, Segment, moment
 
 
 @dataclass
@@ -112,7 +110,7 @@ class Faithful:
                 self.tally.missing += line["gap"]
                 self.tally.gaps.append(
                     f"{segment.path}, line {number}: {line['gap']} decisions are missing before "
-                    f"{_time(line)}"
+                    f"{moment(line['now'])}"
                 )
             try:
                 self._states[line["worker"]].apply(line)
@@ -179,16 +177,7 @@ def _hosts(answer: Sequence[Any]) -> str:
     return ", ".join(host for host, _node in answer[0]) if answer else "refused"
 
 
-def _time(line: Mapping[str, Any]) -> str:
-    when = datetime.datetime.fromtimestamp(line["now"], datetime.UTC)
-    return when.isoformat(timespec="seconds")
-
-
 def _settings(recorded: Sequence[Sequence[Any]]) -> Settings:
     """The settings of the driver under the *recorded* options."""
-    conf = cfg.ConfigOpts()
-    options.register_all(conf)
-    conf([], default_config_files=[], default_config_dirs=[])
-    for group, name, value in recorded:
-        conf.set_override(name, value, group=None if group == "DEFAULT" else group)
+    conf = options.detached({(group, name): value for group, name, value in recorded})
     return Settings.from_conf(conf, load_host_manager(conf, None))

@@ -4,6 +4,7 @@ A line is one decision: what has changed of the hosts since the line before, the
 answer.  The first line of a segment, and the first after a gap, have all hosts.
 """
 
+import datetime
 import gzip
 import json
 import math
@@ -98,6 +99,11 @@ def names_of(line: Line) -> list[str]:
     data = line["spec"]["nova_object.data"]
     own = data.get("instance_uuid")
     return [own] if own and data.get("num_instances", 1) == 1 else []
+
+
+def moment(seconds: float) -> str:
+    """A time of a line as text."""
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat(timespec="seconds")
 
 
 def _text(line: Mapping[str, Any]) -> bytes:

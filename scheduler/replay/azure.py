@@ -14,7 +14,7 @@ import math
 import random
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import Final
 
@@ -130,21 +130,16 @@ def _batches(
         if reason:
             faults.add(path, line, reason)
             continue
-        last = int(at)
-        yield from ((last, batch) for batch in _of_tenants(letters, known if ends else None))
+        last, unknown = int(at), itertools.repeat("")
+        yield from ((last, batch) for batch in _of_tenants(letters, known if ends else unknown))
 
 
-def _of_tenants(letters: Sequence[str], known: Sequence[str] | None) -> Iterator[Batch]:
-    batch: Batch = []
-    for place, letter in enumerate(letters):
-        if letter == "|":
-            if batch:
-                yield batch
-            batch = []
-        elif letter:
-            batch.append((letter, "" if known is None else known[place]))
-    if batch:
-        yield batch
+def _of_tenants(letters: Sequence[str], known: Iterable[str]) -> Iterator[Batch]:
+    pairs = zip(letters, known, strict=False)
+    for is_between, several in itertools.groupby(pairs, lambda each: each[0] == "|"):
+        batch = [each for each in several if each[0]]
+        if batch and not is_between:
+            yield batch
 
 
 def _lines(path: Path, faults: Faults) -> Iterator[str]:

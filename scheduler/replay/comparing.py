@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scheduler.replay.run import Run
 from scheduler.replay.virtual_fleet import Outcome
 from scheduler.replay.workload import Arrival, Workload
-
-
-@dataclass(slots=True)
-class Difference:
-    """Requests of one configuration against those of the first one."""
-
-    requests: int = 0
-    elsewhere: int = 0
-    refused_here_only: int = 0
-    refused_there_only: int = 0
-    first: dict[str, Any] | None = None
-
-    def add(self, hosts: Sequence[str], others: Sequence[str]) -> bool:
-        """Count one request, chosen *hosts* by the first and *others* here; True if they differ."""
-        self.requests += 1
-        if hosts == others:
-            return False
-        self.elsewhere += bool(hosts and others)
-        self.refused_here_only += not others
-        self.refused_there_only += not hosts
-        return True
 
 
 class Comparison:
@@ -41,7 +19,17 @@ class Comparison:
     def __init__(self, runs: Mapping[str, Run]) -> None:
         self.runs = runs
         (self._first, self._run), *self._others = runs.items()
-        self.differences = {name: Difference() for name, _run in self._others}
+        #: By configuration, its requests against those of the first one.
+        self._differences: dict[str, dict[str, Any]] = {
+            name: {
+                "between": [self._first, name],
+                "requests": 0,
+                "elsewhere": 0,
+                "refused_only_by": {self._first: 0, name: 0},
+                "first": None,
+            }
+            for name, _run in self._others
+        }
 
     def play(self, arrivals: Iterable[Arrival]) -> None:
         """Play all *arrivals* in each run."""
@@ -50,10 +38,15 @@ class Comparison:
             outcome = self._run.ask(arrival)
             for name, run in self._others:
                 run.go_to(arrival.at)
-                other = run.ask(arrival)
-                difference = self.differences[name]
-                if difference.add(_hosts(outcome), _hosts(other)) and difference.first is None:
-                    difference.first = {
+                other, found = run.ask(arrival), self._differences[name]
+                found["requests"] += 1
+                if _hosts(outcome) == _hosts(other):
+                    continue
+                found["elsewhere"] += not (outcome.is_refused or other.is_refused)
+                found["refused_only_by"][self._first] += outcome.is_refused
+                found["refused_only_by"][name] += other.is_refused
+                if found["first"] is None:
+                    found["first"] = {
                         "request": arrival.name,
                         "at": round(arrival.at, 3),
                         "flavor": arrival.flavor.name,
@@ -69,19 +62,7 @@ class Comparison:
             "workload": workload.source,
             "notes": workload.notes,
             "configurations": {name: run.result() for name, run in self.runs.items()},
-            "differences": [
-                {
-                    "between": [self._first, name],
-                    "requests": each.requests,
-                    "elsewhere": each.elsewhere,
-                    "refused_only_by": {
-                        self._first: each.refused_there_only,
-                        name: each.refused_here_only,
-                    },
-                    "first": each.first,
-                }
-                for name, each in self.differences.items()
-            ],
+            "differences": list(self._differences.values()),
         }
 
 

@@ -33,7 +33,7 @@ from scheduler.hosts.table import HostTable
 from scheduler.replay.description import FleetDescription, rows_of
 from scheduler.replay.row_fleet import RowFleet
 
-#: The moment at which a described fleet begins, unless it names one.
+#: The moment at which a described fleet begins.
 BEGIN: Final = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()
 #: Seconds until a reservation of this world would expire: never.
 _FOREVER: Final = float(2**40)
@@ -43,7 +43,7 @@ _BUILT: Final = "active"
 class VirtualClock:
     """Seconds since the epoch; it stands still until it is set."""
 
-    def __init__(self, now: float = BEGIN) -> None:
+    def __init__(self, now: float) -> None:
         self._now = now
 
     def __call__(self) -> float:
@@ -98,10 +98,10 @@ class VirtualFleet:
         self._take(self.driver.settings)
 
     @classmethod
-    def from_description(cls, conf: Any, text: str, now: float = BEGIN) -> Self:
+    def from_description(cls, conf: Any, text: str) -> Self:
         """Empty hosts as *text* describes them; InvalidRequest if it is no description."""
-        rows = rows_of(FleetDescription.from_text(text), now)
-        return cls(conf, RowFleet(rows), VirtualClock(now))
+        rows = rows_of(FleetDescription.from_text(text), BEGIN)
+        return cls(conf, RowFleet(rows), VirtualClock(BEGIN))
 
     @staticmethod
     def _keep_services(manager: HostManager) -> None:
@@ -156,7 +156,6 @@ class VirtualFleet:
         uuids: Sequence[str] = (),
         *,
         seed: int = 0,
-        request_id: str | None = None,
         with_alternates: bool = False,
         wants_detail: bool = False,
     ) -> Outcome:
@@ -168,7 +167,7 @@ class VirtualFleet:
         """
         request = Request(self._context, spec, tuple(uuids), with_alternates)
         record = DecisionRecord(
-            request_id,
+            None,
             request.names,
             request.count,
             seed,
@@ -193,15 +192,11 @@ class VirtualFleet:
                 continue
             amount = each.amount
             each.amount = _Built(amount.ram_mb, amount.disk_mb, amount.vcpus, amount.wish)
-            if row := self._rows_of(each):
-                table.add(row, {"num_io_ops": -1})
+            if (row := table.rows.get(each.key)) is not None:
+                table.add([row], {"num_io_ops": -1})
             if each.placeholder is not None:
                 each.placeholder = self._running(each.placeholder)
                 table.put_instance(each.key[0], each.placeholder.uuid, each.placeholder)
-
-    def _rows_of(self, server: Reservation) -> list[int]:
-        row = self.table.rows.get(server.key)
-        return [] if row is None else [row]
 
     def _running(self, instance: TrackedInstance) -> TrackedInstance:
         """*instance* as a running one of its project, with its image."""

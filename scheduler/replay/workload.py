@@ -107,14 +107,12 @@ class Faults:
         self.notes.append(str(error))
 
 
-def read_csv(
-    path: Path, named: Mapping[str, objects.Flavor], faults: Faults, *, limit: int = MOST_SERVERS
-) -> Workload:
+def read_csv(path: Path, named: Mapping[str, objects.Flavor], faults: Faults) -> Workload:
     """The workload of a CSV file; *named* are flavors by name.  UnusableInput names the line."""
     flavors, arrivals, last = dict(named), list[Arrival](), -math.inf
     for line, row in _rows(path):
         try:
-            arrival = _arrival(row, line, flavors, limit)
+            arrival = _arrival(row, line, flavors)
             if arrival.at < last:
                 raise ValueError(f"the clock went back: arrival {arrival.at:g} after {last:g}")
         except ValueError as error:
@@ -146,13 +144,11 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         raise errors.UnusableInput(path=path, line=0, reason=str(error)) from error
 
 
-def _arrival(
-    row: Mapping[str, str], line: int, flavors: dict[str, objects.Flavor], limit: int
-) -> Arrival:
+def _arrival(row: Mapping[str, str], line: int, flavors: dict[str, objects.Flavor]) -> Arrival:
     at, lifetime = _seconds("arrival", row), _seconds("lifetime", row, math.inf)
     text = row.get("count") or "1"
-    if not text.isdecimal() or not 1 <= int(text) <= limit:
-        raise ValueError(f"count {text!r:.40} is not a number from 1 to {limit}")
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_SERVERS:
+        raise ValueError(f"count {text!r:.40} is not a number from 1 to {MOST_SERVERS}")
     group = row.get("group", "")
     policy = group.partition(":")[0]
     if group and (":" not in group or policy not in _POLICIES):

@@ -53,7 +53,7 @@ class StatusPage:
     def add_to(self, routes: Routes) -> None:
         """Answer everything below ``/status``."""
         for path, handler in {
-            "": self._page,
+            "": lambda _asked: self._files["status.html"],
             "/": self._file,
             "/live": self._all,
             "/decisions/": self._decision,
@@ -68,9 +68,6 @@ class StatusPage:
             routes.add(f"{PATH}{path}", handler)
 
     # --- files ---------------------------------------------------------------------------
-
-    def _page(self, request: Request) -> Response:
-        return self._file(Request(request.path, "status.html"))
 
     def _file(self, request: Request) -> Response:
         if not request.rest:

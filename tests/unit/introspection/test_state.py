@@ -49,12 +49,12 @@ def of_host(world: World, host: str) -> dict[str, Any]:
 
 
 def test_numbers_follow_what_the_worker_knows_and_promises(world: World) -> None:
-    names = ("hosts", "candidates", "up", "disabled", "aggregates", "open_picks")
+    names = ("hosts", "up", "disabled", "open_picks")
     before = state.state_summary(world.subject)
     place(world, "u1")
     after = state.state_summary(world.subject)
-    assert [before[name] for name in names] == [5, 5, 5, 0, 1, 0]
-    assert [after[name] for name in names] == [5, 5, 5, 0, 1, 1]
+    assert [before[name] for name in names] == [5, 5, 0, 0]
+    assert [after[name] for name in names] == [5, 5, 0, 1]
     assert after["instances"] == before["instances"] + 1
     assert 0 <= after["state_age_seconds"] < 60
     assert after["driver"] == "FilterScheduler"
