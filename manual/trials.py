@@ -12,10 +12,11 @@ from scheduler import conf as options
 from scheduler import drivers, errors, numa, objects, pci, semantics
 from scheduler.drivers.loading import host_manager_class
 from scheduler.evaluation.cases import CURRENT
-from scheduler.evaluation.deciding import Clock
+from scheduler.evaluation.deciding import seconds_of
 from scheduler.explain.answer import answer
 from scheduler.manager import SchedulerManager
 from scheduler.replay.row_fleet import RowFleet
+from scheduler.replay.virtual_fleet import VirtualClock
 
 NOW = "2026-08-01T12:00:05Z"
 HEARD = "2026-08-01T12:00:00Z"
@@ -70,7 +71,7 @@ def explain(
     *parts* are ``enabled_filters`` and ``weight_classes``.
     """
     conf = _configuration(example.get("config", {}), parts)
-    clock = Clock(NOW)
+    clock = VirtualClock(seconds_of(NOW))
     fleet = RowFleet(_fleet(hosts))
     host_manager = host_manager_class(conf)(conf, fleet, clock, CURRENT.reservations)
     manager = SchedulerManager(conf, drivers.load(conf, host_manager))

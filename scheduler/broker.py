@@ -12,7 +12,7 @@ import os
 import re
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -143,19 +143,25 @@ class Failure(Exception):
         super().__init__(f"{cause.rstrip('.')}: {advice}")
 
 
-def connect_all(nodes: Sequence[Node], seconds: float) -> list[kombu.Connection | Failure]:
-    """Connections to *nodes*, or why there is none, after *seconds* at most for all together."""
-    deadline = time.monotonic() + seconds
+def connect_all(
+    conf: cfg.ConfigOpts, seconds: float
+) -> Iterator[tuple[Node, kombu.Connection | Failure]]:
+    """The brokers of *conf*, each with a connection until the next one, or why there is none.
+
+    All are tried at once, for *seconds* at most.
+    """
+    deadline, nodes = time.monotonic() + seconds, from_conf(conf)
     attempts = [in_thread(functools.partial(connect, node, seconds)) for node in nodes]
-    found: list[kombu.Connection | Failure] = []
-    for attempt in attempts:
+    for node, attempt in zip(nodes, attempts, strict=True):
         try:
-            found.append(attempt.result(max(0.0, deadline - time.monotonic())))
+            connection = attempt.result(max(0.0, deadline - time.monotonic()))
         except TimeoutError:
-            found.append(Failure(Trouble.UNREACHABLE, f"no answer within {seconds:g} s"))
+            yield node, Failure(Trouble.UNREACHABLE, f"no answer within {seconds:g} s")
         except Failure as failure:
-            found.append(failure)
-    return found
+            yield node, failure
+        else:
+            with connection:
+                yield node, connection
 
 
 def connect(node: Node, timeout_seconds: float) -> kombu.Connection:
@@ -290,8 +296,8 @@ def look_at(connection: kombu.Connection, wanted: Declared) -> Sight:
 
 def consumers(conf: cfg.ConfigOpts, name: str) -> int:
     """Number of consumers of a queue; 0 also where there is no queue, or no broker answers."""
-    for found in connect_all(from_conf(conf), LOOK_SECONDS):
+    for _node, found in connect_all(conf, LOOK_SECONDS):
         if not isinstance(found, Failure):
-            with found, contextlib.suppress(amqp.NotFound), found.channel() as channel:
+            with contextlib.suppress(amqp.NotFound), found.channel() as channel:
                 return int(channel.queue_declare(name, passive=True).consumer_count)
     return 0

@@ -38,19 +38,16 @@ class Check(command.List):
         """One row per broker, and per exchange and queue of the first one that can be used."""
         rows: list[Sequence[Any]] = []
         sights: list[Sequence[Any]] = []
-        brokers = broker.from_conf(self.conf)
-        found = broker.connect_all(brokers, parsed_args.timeout)
-        for node, connection in zip(brokers, found, strict=True):
+        for node, connection in broker.connect_all(self.conf, parsed_args.timeout):
             if isinstance(connection, broker.Failure):
                 self.status = self.status or connection.status
                 state, detail = connection.state, str(connection)
             else:
-                with connection:
-                    version = connection.connection.server_properties.get("version", "")
-                    sights = sights or [
-                        (node.name, *dataclasses.astuple(broker.look_at(connection, each)))
-                        for each in broker.declared(self.conf)
-                    ]
+                version = connection.connection.server_properties.get("version", "")
+                sights = sights or [
+                    (node.name, *dataclasses.astuple(broker.look_at(connection, each)))
+                    for each in broker.declared(self.conf)
+                ]
                 tls = "with" if node.tls else "without"
                 state, detail = "connected", f"version {version}, {tls} TLS"
             vhost = f"virtual host {node.vhost}"

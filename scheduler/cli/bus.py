@@ -81,15 +81,10 @@ class OnBus(command.Base):
 
     def _require_broker(self) -> None:
         """Connect once: the library itself tries for ever to listen for the first answer."""
-        brokers = broker.from_conf(self.conf)
-        found = broker.connect_all(brokers, CONNECT_SECONDS)
-        failures = [each for each in found if isinstance(each, broker.Failure)]
-        for each in found:
-            if not isinstance(each, broker.Failure):
-                each.release()
+        found = list(broker.connect_all(self.conf, CONNECT_SECONDS))
+        failures = [f"{node.name}: {e}" for node, e in found if isinstance(e, broker.Failure)]
         if len(failures) == len(found):
-            failed = zip(brokers, failures, strict=True)
-            raise BusUnusable(reason="; ".join(f"{node.name}: {why}" for node, why in failed))
+            raise BusUnusable(reason="; ".join(failures))
 
 
 class Worker(NamedTuple):

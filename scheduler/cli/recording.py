@@ -10,7 +10,7 @@ from scheduler.cli import command
 from scheduler.cli.command import action, argument
 from scheduler.recording import merging
 from scheduler.recording.arrivals import is_recording
-from scheduler.recording.faithful import Faithful
+from scheduler.recording.checking import Recheck
 from scheduler.recording.segments import SUFFIX, Line, Segment, moment, save
 
 _FILES = (
@@ -80,15 +80,15 @@ class Check(command.Text):
     arguments = _FILES
 
     def act(self, args: Any) -> dict[str, Any]:
-        faithful, notes = Faithful(), list[str]()
+        recheck, notes = Recheck(), list[str]()
         for path in args.files:
             segment = Segment(path, lenient=args.lenient)
-            for _line in faithful.play(segment):
+            for _line in recheck.play(segment):
                 pass
             notes += segment.notes
-        if faithful.tally.different:
+        if recheck.tally.different:
             self.status = exit_codes.FAILURE
-        return {"notes": notes, **dataclasses.asdict(faithful.tally)}
+        return {"notes": notes, **dataclasses.asdict(recheck.tally)}
 
     def show(self, found: Any) -> None:
         """All that differs or is missing, and the sum."""

@@ -38,7 +38,9 @@ class Effective:
 def options(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[Effective]:
     """Every option of *conf* by group and name; *paths* are the files it was filled from."""
     settings = list(names.settings(paths))
-    for group, option in sorted(names.options(conf), key=_order):
+    for group, option in sorted(
+        names.options(conf), key=lambda found: (found[0] != names.DEFAULT, found[0], found[1].dest)
+    ):
         location = conf.get_location(option.dest, names.section(group))
         where = cfg.Locations.opt_default if location is None else location.location
         path = "" if location is None else str(location.detail)
@@ -50,11 +52,6 @@ def options(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[Effective]:
             each for its, name in names.spellings(group, option) for each in (f"{its}.{name}", name)
         )
         yield Effective(f"{group}.{option.dest}", shown, origin, is_set, meaning, spelt)
-
-
-def _order(found: tuple[str, cfg.Opt]) -> tuple[bool, str, str]:
-    group, option = found
-    return group != names.DEFAULT, group, option.dest
 
 
 def masked(text: str) -> str:

@@ -31,7 +31,9 @@ EXPLAIN_OPTIONS: list[cfg.Opt] = [
 ]
 
 RECORDING = cfg.OptGroup(
-    "recording", title="Recording", help="Recordings of all decisions, for `replay --faithful`."
+    "recording",
+    title="Recording",
+    help="Recordings of decisions, for `recording` and `replay`.",
 )
 
 RECORDING_OPTIONS: list[cfg.Opt] = [

@@ -251,17 +251,11 @@ def _endpoint(conf: cfg.ConfigOpts) -> Iterator[Problem]:
 
 def broker(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     try:
-        found = message_broker.from_conf(conf)
+        for node, found in message_broker.connect_all(conf, BROKER_SECONDS):
+            if isinstance(found, message_broker.Failure):
+                yield Problem(Kind.BROKER, transport.OPTION, f"{node.name}: {found}")
     except errors.ConfigurationError as error:
         yield problem_of(Kind.BROKER, error)
-        return
-    for node, connection in zip(
-        found, message_broker.connect_all(found, BROKER_SECONDS), strict=True
-    ):
-        if isinstance(connection, message_broker.Failure):
-            yield Problem(Kind.BROKER, transport.OPTION, f"{node.name}: {connection}")
-        else:
-            connection.release()
 
 
 AT_START: Final[tuple[Check, ...]] = (

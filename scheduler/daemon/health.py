@@ -69,26 +69,16 @@ class WorkerHealth:
         hosts, consumer, stage = self._hosts(), self.consumer(), self.stage()
         is_read = hosts is not None and getattr(hosts, "state_age_seconds", 0.0) is not None
         is_consuming = consumer is not None and consumer.is_consuming
-        is_refused, name = self.refused_reload(), stage.name.lower()
+        name, taken = stage.name.lower(), "taken from the message bus"
+        refused = "the last reload was refused; the old one goes on"
         return [
             _check("stage", stage in (Stage.SERVING, Stage.RELOADING), name, name),
             _check("snapshot", is_read, "the hosts were read", "the hosts were not read yet"),
             self._state(hosts),
             self._cells(hosts),
             self._claims(),
-            _check(
-                "consumer",
-                is_consuming,
-                "requests are taken from the message bus",
-                "requests are not taken from the message bus",
-            ),
-            _check(
-                "configuration",
-                not is_refused,
-                "as read",
-                "the last reload was refused; the old one goes on",
-                Status.WARN,
-            ),
+            _check("consumer", is_consuming, f"requests are {taken}", f"requests are not {taken}"),
+            _check("configuration", not self.refused_reload(), "as read", refused, Status.WARN),
         ]
 
     def _hosts(self) -> Any:
@@ -105,12 +95,8 @@ class WorkerHealth:
         if consumer is None or self.stage() is not Stage.SERVING:
             finding = "not started" if consumer is None else "not serving"
             return Check("listener", Status.PASS, finding)
-        return _check(
-            "listener",
-            consumer.is_listening,
-            "listens to the message bus",
-            "nothing listens to the message bus any more",
-        )
+        deaf = "nothing listens to the message bus any more"
+        return _check("listener", consumer.is_listening, "listens to the message bus", deaf)
 
     def _state(self, hosts: Any) -> Check:
         age = getattr(hosts, "state_age_seconds", None)

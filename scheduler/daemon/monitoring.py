@@ -1,7 +1,5 @@
 """Metrics, health and the status page over HTTP: one address, and behind it every worker."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import http
@@ -14,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -83,7 +81,7 @@ class Monitoring:
         self.reports = reports or Reports()
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts, program: str) -> Monitoring:
+    def from_conf(cls, conf: cfg.ConfigOpts, program: str) -> Self:
         """As ``[metrics_endpoint]`` and ``[oslo_reports]`` say; ConfigurationError if it cannot be.
 
         Reports of *program* are written on the signal from now on.

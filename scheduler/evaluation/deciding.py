@@ -37,7 +37,7 @@ COUNTERS = ("free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "num_i
 
 def decide(case: Case, behaviour: Behaviour, configuration: Configuration) -> Answer:
     """The answer to *case* under *behaviour*, with the keys of the format's ``expect``."""
-    clock = VirtualClock(_seconds(case.content["now"]))
+    clock = VirtualClock(seconds_of(case.content["now"]))
     fleet = RowFleet(case.fleet)
     try:
         conf = configuration.for_case(case, behaviour)
@@ -51,7 +51,7 @@ def decide(case: Case, behaviour: Behaviour, configuration: Configuration) -> An
     answers: list[Answer] = []
     for step in case.content["steps"]:
         if "now" in step:
-            clock.advance(_seconds(step["now"]))
+            clock.advance(seconds_of(step["now"]))
         fleet.change(step)
         if step.get("tick"):
             scheduler.tick()
@@ -59,7 +59,8 @@ def decide(case: Case, behaviour: Behaviour, configuration: Configuration) -> An
     return {"steps": answers}
 
 
-def _seconds(now: str) -> float:
+def seconds_of(now: str) -> float:
+    """A time as the format writes it, in seconds since the epoch."""
     return moment(now).replace(tzinfo=datetime.UTC).timestamp()
 
 

@@ -3,14 +3,12 @@
 The configuration in force stays: ``Overlay`` is one with some options set otherwise.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from oslo_log import log as logging
@@ -45,7 +43,7 @@ class Overlay:
         self._values = values
 
     @classmethod
-    def from_values(cls, conf: Any, values: Mapping[Name, Any]) -> Overlay:
+    def from_values(cls, conf: Any, values: Mapping[Name, Any]) -> Self:
         """*conf* with other *values*, by group and name."""
         groups: dict[str, dict[str, Any]] = {}
         for (group, name), value in values.items():

@@ -8,8 +8,6 @@ The library's own way, files mapped into memory, is none for a daemon: where the
 new value ends the process by SIGBUS, and each decision takes five times as long to count.
 """
 
-from __future__ import annotations
-
 import bisect
 import contextlib
 import fcntl
@@ -21,7 +19,7 @@ import pathlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
@@ -72,7 +70,7 @@ class Samples(Collector):
         counts[bisect.bisect_left(SECONDS_BUCKETS, seconds)] += 1
         counts[-1] += seconds
 
-    def take(self, other: Samples, *, is_alive: bool) -> None:
+    def take(self, other: Self, *, is_alive: bool) -> None:
         """Add the values of another worker; a dead one's gauges say nothing any more."""
         is_newer = other.read_at > self.read_at
         for key, value in other.values.items():
@@ -96,7 +94,7 @@ class Samples(Collector):
         }
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Samples:
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
         values = {(name, tuple(labels)): value for name, labels, value in plain["values"]}
         return cls(values, float("-inf") if plain["read_at"] is None else plain["read_at"])
 

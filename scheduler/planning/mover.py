@@ -1,6 +1,7 @@
 """Single moves on a fleet in memory, each decided by the daemon's engine and taken back at will."""
 
 import dataclasses
+import functools
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -97,7 +98,7 @@ class Mover:
             self._put_back(server, spec)
             return None
         self.fleet.spec_of[server.uuid or ""] = spec
-        self.fleet.settle([made])
+        self.fleet.finish_builds([made])
         group = spec.instance_group.uuid if spec.instance_group is not None else None
         flavor = spec.flavor
         size = (flavor.memory_mb, flavor.vcpus, flavor.root_gb + (flavor.ephemeral_gb or 0))
@@ -187,10 +188,6 @@ class Mover:
         fleet, policy = self.fleet, policy or self._policy
         own = self._own_spec(spec, name)
         notes = DecisionRecord(None, (name,), 1, 0) if record is None else record
-
-        def refused(hosts: Any, evaluation: Any, index: int) -> None:
-            note_refusal(notes, policy, own, hosts, evaluation, index)
-
         try:
             placement = decide(
                 policy,
@@ -201,7 +198,7 @@ class Mover:
                 now=fleet.clock(),
                 record=notes,
                 rows=rows,
-                on_refusal=refused,
+                on_refusal=functools.partial(note_refusal, notes, policy, own),
             )
         except errors.NoValidHost as error:
             notes.outcome, notes.failure = errors.code_of(error), str(error)

@@ -55,12 +55,10 @@ class Plan:
 
     def waves(self) -> list[list[Move]]:
         """The moves in waves: those of one wave can be made at once, wave after wave."""
-        waves: list[list[Move]] = []
+        waves: dict[int, list[Move]] = {}
         for number, move in zip(wave_numbers(self.moves), self.moves, strict=True):
-            while len(waves) <= number:
-                waves.append([])
-            waves[number].append(move)
-        return waves
+            waves.setdefault(number, []).append(move)
+        return [waves[number] for number in sorted(waves)]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as what JSON can hold; waves are numbered from 1."""

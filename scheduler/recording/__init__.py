@@ -1,4 +1,4 @@
 """Recordings: every decision of a worker with all that it depends on, in files.
 
-``journal`` watches the driver, ``segments`` writes and reads files, ``faithful`` decides again.
+``journal`` watches the driver, ``segments`` writes and reads files, ``checking`` decides again.
 """

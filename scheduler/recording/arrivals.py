@@ -1,7 +1,5 @@
 """The workload of a recording: requests, lifetimes of servers, hosts and what becomes of them."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduler import errors, objects
-from scheduler.recording.faithful import RecordedTable
+from scheduler.recording.checking import RecordedTable
 from scheduler.recording.segments import SUFFIX, Line, Segment, names_of
 from scheduler.replay.row_fleet import RowFleet
 from scheduler.replay.virtual_fleet import VirtualClock, VirtualFleet

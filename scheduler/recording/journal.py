@@ -4,8 +4,6 @@ Encoding, compressing and writing are left to a thread.  Nobody waits for it: wh
 a decision is left out, and the next line begins anew with all hosts after a gap.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

@@ -5,8 +5,6 @@ request per flavor.  A lifetime is drawn evenly within its bin.  Where it is not
 server outlived the trace, it is drawn from those known of the flavor that lasted so long.
 """
 
-from __future__ import annotations
-
 import bisect
 import gzip
 import itertools

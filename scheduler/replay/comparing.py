@@ -1,7 +1,5 @@
 """One workload under several configurations, request by request, and as one document."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

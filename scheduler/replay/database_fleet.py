@@ -138,15 +138,11 @@ class _Requests:
 def _flavor(row: Any) -> objects.Flavor | None:
     """The flavor that the server has now."""
     if row.flavor:
-        return _parsed_flavor(row.flavor)
+        try:
+            flavor = objects.from_primitive(json.loads(row.flavor)["cur"])
+        except (errors.NovaException, LookupError, ValueError, TypeError):
+            return None
+        return flavor if isinstance(flavor, objects.Flavor) else None
     sizes = {name: getattr(row, name) or 0 for name in ("memory_mb", "vcpus")}
     disks = {name: getattr(row, name) or 0 for name in ("root_gb", "ephemeral_gb")}
     return objects.Flavor(id=0, name="", swap=0, extra_specs={}, **sizes, **disks)
-
-
-def _parsed_flavor(text: str) -> objects.Flavor | None:
-    try:
-        flavor = objects.from_primitive(json.loads(text)["cur"])
-    except (errors.NovaException, LookupError, ValueError, TypeError):
-        return None
-    return flavor if isinstance(flavor, objects.Flavor) else None

@@ -1,14 +1,12 @@
 """A fleet described in words: ``2000 × 64 cores/256 GiB, 3 zones``."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from scheduler import errors
 from scheduler.db.services import COMPUTE_BINARY
@@ -42,7 +40,7 @@ class FleetDescription:
     zones: int = 0
 
     @classmethod
-    def from_text(cls, text: str) -> FleetDescription:
+    def from_text(cls, text: str) -> Self:
         """The fleet that *text* describes; InvalidRequest shows the form if it is none."""
         parts = text.split(",")
         kinds = [_KIND.fullmatch(each) for each in parts[0].split("+")]

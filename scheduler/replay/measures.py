@@ -5,8 +5,6 @@ filling holes with the workload's own mix until nothing fits (inflation, as in P
 rate (Weng et al., Beware of Fragmentation, ATC 2023).  Capacity is what hosts have, times ratio.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """One workload on one fleet, in virtual time: arrivals, ends, samples, and what was refused."""
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections import Counter, defaultdict, deque
@@ -95,7 +93,7 @@ class Run:
             if event.host in self.fleet.table.services:
                 self.fleet.set_disabled(event.host, disabled=event.is_off)
         while self._builds and self._builds[0][0] <= now:
-            self.fleet.settle(self._builds.pop(0)[1])
+            self.fleet.finish_builds(self._builds.pop(0)[1])
         while self._ends and self._ends[0][0] <= now:
             self.fleet.remove([heapq.heappop(self._ends)[2]])
 

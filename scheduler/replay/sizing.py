@@ -4,8 +4,6 @@ A fleet holds a workload when it refuses no more requests of it than the whole f
 take away random hosts; each is a bisection, and a play stops as soon as it fails.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import multiprocessing

@@ -4,8 +4,6 @@ Host table, host manager, reservations, engine and filter driver are those of th
 that was placed is a reservation that never expires; taking it away releases that.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import datetime
@@ -184,8 +182,8 @@ class VirtualFleet:
         self.spec_of.update(dict.fromkeys(request.names, spec))
         return Outcome(record, decided.reservations)
 
-    def settle(self, servers: Iterable[Reservation]) -> None:
-        """Let *servers* be built: they run, and are no I/O operations of their hosts any more."""
+    def finish_builds(self, servers: Iterable[Reservation]) -> None:
+        """Let *servers* run, which are no I/O operations of their hosts any more."""
         table = self.table
         for each in servers:
             if isinstance(each.amount, _Built):

@@ -4,16 +4,15 @@ A row of a CSV file is ``arrival,lifetime,flavor,count,group,zone``: seconds, se
 the end), ``vCPUs/GiB`` or ``vCPUs/GiB/GB of disk`` or a named flavor, and what may be empty.
 """
 
-from __future__ import annotations
-
 import csv
+import dataclasses
 import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from scheduler import errors, objects
 
@@ -73,13 +72,13 @@ class Workload:
     def begin(self) -> float:
         return self.arrivals[0].at
 
-    def between(self, begin: float, end: float) -> Workload:
+    def between(self, begin: float, end: float) -> Self:
         """The arrivals from *begin* on and before *end*, seconds after the first one."""
         first = self.begin
         some = [each for each in self.arrivals if begin <= each.at - first < end]
-        return Workload(self.source, _required(some, self.source), self.notes, self.events)
+        return dataclasses.replace(self, arrivals=_required(some, self.source))
 
-    def inflated(self, factor: float, phase: float) -> Workload:
+    def inflated(self, factor: float, phase: float) -> Self:
         """The same with *factor* times the requests, spread evenly; they come at the same times.
 
         *phase*, 0 to 1, says which ones are more.
@@ -89,7 +88,7 @@ class Workload:
             times = math.floor((number + 1) * factor + phase)
             times -= math.floor(number * factor + phase)
             found += itertools.repeat(each, times)
-        return Workload(self.source, found, self.notes, self.events)
+        return dataclasses.replace(self, arrivals=found)
 
 
 class Faults:

@@ -5,8 +5,6 @@ are forked: a port that is taken stops the start, and whichever worker is free a
 sockets are native under both concurrency back ends, so that no answer waits for a decision.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http
 import http.server
@@ -17,7 +15,7 @@ import socket
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from oslo_log import log as logging
 
@@ -74,12 +72,12 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of_text(cls, text: str, status: int = http.HTTPStatus.OK, **headers: str) -> Response:
+    def of_text(cls, text: str, status: int = http.HTTPStatus.OK, **headers: str) -> Self:
         """*text* and a line end."""
         return cls(f"{text}\n".encode(), TEXT, status, headers)
 
     @classmethod
-    def of_json(cls, document: Any, status: int = http.HTTPStatus.OK) -> Response:
+    def of_json(cls, document: Any, status: int = http.HTTPStatus.OK) -> Self:
         return cls(json.dumps(document).encode(), JSON, status)
 
 
@@ -220,7 +218,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     timeout = IDLE_SECONDS
     routes: Routes
     names: KnownNames | None
-    owner: Server
+    owner: "Server"
 
     def answer(self) -> None:
         with self.owner.at_work(self.connection):

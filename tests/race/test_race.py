@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler.recording import faithful
+from scheduler.recording import checking
 from scheduler.recording.segments import Segment
 from tests.race import allocations, run
 from tests.race.plan import Plan
@@ -20,7 +20,7 @@ def test_nothing_is_promised_twice_and_nothing_is_lost(transport_url, mariadb_ur
     assert outcome.counts["kills"], text
     # How full it gets depends on what killed schedulers have claimed, and for how long.
     assert any(each.failure == "NoValidHost" for each in outcome.requests), text
-    recorded = faithful.Faithful()
+    recorded = checking.Recheck()
     for path in (tmp_path / "recording").iterdir():
         for _line in recorded.play(Segment(path, lenient=True)):  # of those that were killed
             pass

@@ -44,7 +44,7 @@ class World:
                 uuid = next(mine)
                 placed = self.fleet.place(own, [uuid])
                 assert not placed.is_refused
-                self.fleet.settle(placed.servers)
+                self.fleet.finish_builds(placed.servers)
                 self.fleet.spec_of[uuid] = spec
 
     def a_spec(self, gigabytes: int) -> objects.RequestSpec:

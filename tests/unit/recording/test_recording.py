@@ -10,7 +10,7 @@ import pytest
 
 from scheduler import errors
 from scheduler.recording.arrivals import read_arrivals, recorded_fleet
-from scheduler.recording.faithful import Faithful
+from scheduler.recording.checking import Recheck
 from scheduler.recording.journal import Journal
 from scheduler.recording.merging import Anonymous, merged
 from scheduler.recording.segments import Segment, Writer, save
@@ -40,7 +40,7 @@ def play(fleet: VirtualFleet) -> None:
             spec.instance_group = None
         fleet.place(spec, UUIDS[number : number + 3], seed=number, with_alternates=True)
         fleet.clock.advance(fleet.clock() + 10)
-        fleet.settle(fleet.reservations.of(UUIDS[number : number + 2]))
+        fleet.finish_builds(fleet.reservations.of(UUIDS[number : number + 2]))
         if number % 4 == 0:
             fleet.remove(fleet.reservations.of(UUIDS[number : number + 1]))
         if number == 30:
@@ -72,12 +72,12 @@ def changed(path: Path, number: int, change) -> Path:
     return copy
 
 
-def judged(*paths: Path, lenient: bool = False) -> Faithful:
-    faithful = Faithful()
+def judged(*paths: Path, lenient: bool = False) -> Recheck:
+    recheck = Recheck()
     for path in paths:
-        for _line in faithful.play(Segment(path, lenient=lenient)):
+        for _line in recheck.play(Segment(path, lenient=lenient)):
             pass
-    return faithful
+    return recheck
 
 
 def test_every_decision_gets_its_recorded_answer(recorded) -> None:

@@ -1,7 +1,5 @@
 """Recorded decisions taken again on the recorded state: each must get its recorded answer."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -94,7 +92,7 @@ def _hashable(content: Sequence[Any]) -> tuple[Any, ...]:
     )
 
 
-class Faithful:
+class Recheck:
     """Decides the lines of segments again, with the engine as it is now."""
 
     def __init__(self) -> None:
