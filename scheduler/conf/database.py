@@ -32,23 +32,8 @@ OLD_SPELLINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "backend": (("DEFAULT", "db_backend"),),
 }
 
-READ_ONLY = cfg.BoolOpt(
-    "read_only",
-    default=False,
-    help="Write nothing at all, not even this service's own row in the table `services`: an "
-    "account that may only read is enough then. Nova's service list does not show this scheduler.",
-)
-SILENCE_TIMEOUT = cfg.IntOpt(
-    "silence_timeout_seconds",
-    default=60,
-    min=0,
-    help="Seconds after which the daemons give up a server that does not answer, as after a "
-    "network failure; they reconnect, and meanwhile use the last state. It must be longer than "
-    "any wait for a lock. 0: wait for ever, as the commands do.",
-)
 
-
-def _with_library_options(option: cfg.Opt, group: str) -> cfg.Opt:
+def _with_old_spellings(option: cfg.Opt, group: str) -> cfg.Opt:
     """*option* of *group*; only ``[database]`` has spellings in other groups."""
     extended = copy.deepcopy(option)
     old = OLD_SPELLINGS.get(option.name, ())
@@ -57,12 +42,7 @@ def _with_library_options(option: cfg.Opt, group: str) -> cfg.Opt:
         for its_group, name in old
         if group == GROUP or its_group == GROUP
     ]
-    return extended
-
-
-def _for_api(option: cfg.Opt) -> cfg.Opt:
-    extended = _with_library_options(option, API_GROUP)
-    if option.name == "connection":
+    if group == API_GROUP and option.name == "connection":
         extended.help = (
             "The database with the aggregates, server groups, flavors, build requests and cell "
             "mappings, if it is another one than that of [database]: Nova's API database."
@@ -71,11 +51,26 @@ def _for_api(option: cfg.Opt) -> cfg.Opt:
 
 
 OPTIONS: list[cfg.Opt] = [
-    *(_with_library_options(each, GROUP) for each in oslo_db_options.database_opts),
-    READ_ONLY,
-    SILENCE_TIMEOUT,
+    *(_with_old_spellings(each, GROUP) for each in oslo_db_options.database_opts),
+    cfg.BoolOpt(
+        "read_only",
+        default=False,
+        help="Write nothing at all, not even this service's own row in the table `services`: an "
+        "account that may only read is enough then. Nova's service list does not show this "
+        "scheduler.",
+    ),
+    cfg.IntOpt(
+        "silence_timeout_seconds",
+        default=60,
+        min=0,
+        help="Seconds after which the daemons give up a server that does not answer, as after a "
+        "network failure; they reconnect, and meanwhile use the last state. It must be longer than "
+        "any wait for a lock. 0: wait for ever, as the commands do.",
+    ),
 ]
-API_OPTIONS: list[cfg.Opt] = [_for_api(each) for each in oslo_db_options.database_opts]
+API_OPTIONS: list[cfg.Opt] = [
+    _with_old_spellings(each, API_GROUP) for each in oslo_db_options.database_opts
+]
 
 
 def register(conf: cfg.ConfigOpts) -> None:

@@ -101,6 +101,8 @@ def direct_builds(
 
 
 class Service(Worker):
+    """One worker of the scheduler."""
+
     LIVE = rereading.LIVE
     DECISIONS = frozenset({"select_destinations", "select_hosts", "run_instance", "prep_resize"})
 

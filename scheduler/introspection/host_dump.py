@@ -8,7 +8,7 @@ from typing import Any, Final
 from scheduler import errors
 from scheduler.hosts import columns
 from scheduler.hosts.columns import CHANGED_BY_RESERVATIONS
-from scheduler.hosts.reservations import Reservation, Reservations
+from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable, Key
 
 #: Of the table's own use: says nothing about the host.
@@ -27,27 +27,21 @@ def in_order(key: Key) -> tuple[str, str]:
 
 def dump_host(table: HostTable, reservations: Reservations, key: Key) -> dict[str, Any]:
     """The row of *key*: ``values`` as decisions see them, ``reported`` what of it differs in the
-    host's own report because of the open ``picks``.
+    host's own report because of open reservations.
 
     Columns and documents have the names of the host table; documents are texts where the database
     has texts, times ISO texts in UTC.  The table is one that nobody decides on.
     """
-    row, picks = table.rows[key], reservations.on(key)
+    row, held = table.rows[key], reservations.on(key)
     values = dump_values(table, row)
     reported: dict[str, Any] = {}
-    if picks:
-        with reservations.without(picks):
+    if held:
+        with reservations.without(held):
             own = dump_values(table, row)
-        placeholders = {each.placeholder.uuid for each in picks if each.placeholder is not None}
+        placeholders = {each.placeholder.uuid for each in held if each.placeholder is not None}
         own[columns.INSTANCES] = [u for u in own[columns.INSTANCES] if u not in placeholders]
         reported = {name: value for name, value in own.items() if value != values[name]}
-    return {
-        "host": key[0],
-        "node": key[1],
-        "values": values,
-        "reported": reported,
-        "picks": [_pick(each) for each in picks],
-    }
+    return {"host": key[0], "node": key[1], "values": values, "reported": reported}
 
 
 def dump_values(table: HostTable, row: int) -> dict[str, Any]:
@@ -63,18 +57,6 @@ def dump_values(table: HostTable, row: int) -> dict[str, Any]:
     }
 
 
-def _pick(pick: Reservation) -> dict[str, Any]:
-    amount = pick.amount
-    return {
-        "instance": pick.uuid,
-        "ram_mb": amount.ram_mb,
-        "disk_mb": amount.disk_mb,
-        "vcpus": amount.vcpus,
-        "cells_or_devices": amount.wish is not None,
-        "since": _moment(pick.terms.created_at),
-    }
-
-
 def _moment(seconds: float) -> str | None:
     if not math.isfinite(seconds):
         return None
@@ -82,7 +64,7 @@ def _moment(seconds: float) -> str | None:
 
 
 def document(content: Any) -> Any:
-    """*content* as JSON has it: cells and devices that picks have changed are values."""
+    """*content* as JSON has it: cells and devices that reservations have changed are values."""
     if isinstance(content, tuple):  # the message bus would make lists of tuples
         return [document(each) for each in content]
     return content.to_text() if hasattr(content, "to_text") else content

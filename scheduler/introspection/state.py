@@ -1,10 +1,8 @@
 """The worker that is asked, and its state: in numbers, host by host, read again."""
 
 import contextlib
-import datetime
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -37,7 +35,6 @@ class Subject:
     number: int
     workers: int
     pid: int = field(default_factory=os.getpid)
-    started_at: float = field(default_factory=time.time)
     #: Held by an answer that needs much memory, so that there is one of them at a time.
     large: threading.RLock = field(default_factory=threading.RLock)
 
@@ -53,16 +50,12 @@ class Subject:
 
 def worker(subject: Subject) -> dict[str, Any]:
     """Number, process and version of the worker; ``workers`` says how many it should have."""
-    driver = subject.manager.driver
-    since = datetime.datetime.fromtimestamp(subject.started_at, datetime.UTC)
     return {
         "host": subject.conf.host,
         "worker": subject.number,
         "workers": subject.workers,
         "pid": subject.pid,
         "version": scheduler.__version__,
-        "started_at": since.isoformat(timespec="seconds"),
-        "driver": type(getattr(driver, "driver", driver)).__name__,
     }
 
 
@@ -151,9 +144,7 @@ def state_refresh(subject: Subject) -> dict[str, Any]:
     manager = subject.known_host_manager
     _read(manager, manager.refresh)  # what is news is nothing that was missed
     with copied(subject) as (before, picks_before):
-        began = time.perf_counter()
         _read(manager, manager.refresh_everything)
-        took = time.perf_counter() - began
         with copied(subject) as (after, picks_after):
             for reservations in (picks_before, picks_after):
                 for each in list(reservations):
@@ -165,9 +156,5 @@ def state_refresh(subject: Subject) -> dict[str, Any]:
                     for table in (before, after)
                 )
                 repaired += differences(key, old, new)
-    return {
-        "hosts": len(after),
-        "seconds": round(took, 3),
-        "repaired": len(repaired),
-        "repairs": repaired[:MOST_NAMED],
-    }
+    named = repaired[:MOST_NAMED]
+    return {"hosts": len(after), "repaired": len(repaired), "repairs": named}

@@ -61,18 +61,14 @@ class Journal:
 
     @classmethod
     def from_conf(cls, conf: Any, driver: Any) -> Self | None:
-        """As ``[recording]`` says; None if nothing is to be recorded, or cannot be."""
+        """As ``[recording]`` says, whose directory was checked; None if nothing is recorded."""
         given = conf.recording
         if not given.enabled:
             return None
         if not isinstance(driver, FilterScheduler):
             LOG.warning("%s decides in a way of its own: not recorded", type(driver).__name__)
             return None
-        folder = Path(given.directory)
-        if not os.access(folder, os.W_OK | os.X_OK):
-            reason = f"{folder} is not a directory that can be written to"
-            raise errors.ConfigurationError(option="[recording] directory", reason=reason)
-        worker = f"{conf.host}-{os.getpid()}"
+        folder, worker = Path(given.directory), f"{conf.host}-{os.getpid()}"
         return cls(driver, Writer(folder, worker, given.keep_hours, given.max_megabytes))
 
     def close(self) -> None:

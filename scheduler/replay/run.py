@@ -4,7 +4,6 @@ import heapq
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from scheduler import objects
@@ -21,20 +20,8 @@ DAY: Final = 24 * HOUR
 BUILD_SECONDS: Final = 120.0
 #: So many refusals are explained.
 WORST: Final = 5
-
-
-@dataclass(slots=True)
-class FlavorCount:
-    """Requests and servers of one flavor, and those that were refused."""
-
-    requests: int = 0
-    servers: int = 0
-    requests_refused: int = 0
-    servers_refused: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        rate = self.servers_refused / self.servers if self.servers else 0.0
-        return {**asdict(self), "failure_rate": round(rate, 6)}
+#: Numbers of requests and servers of each flavor.
+_COUNTED: Final = ("requests", "servers", "requests_refused", "servers_refused")
 
 
 class Run:
@@ -57,7 +44,7 @@ class Run:
         self._events = deque(events)
         self.series: list[dict[str, Any]] = []
         #: By flavor, from the end of the warm-up on.
-        self.counts: dict[str, FlavorCount] = defaultdict(FlavorCount)
+        self._counts: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTED, 0))
         self.worst: list[dict[str, Any]] = []
         self.decisions = 0
         self._seed = seed
@@ -111,19 +98,20 @@ class Run:
         now = self._now
         self._mix(now)[_size(arrival)] += arrival.count
         if now >= self._warm_up_seconds:
-            count = self.counts[arrival.flavor.name]
-            count.requests, count.servers = count.requests + 1, count.servers + arrival.count
+            count = self._counts[arrival.flavor.name]
+            count["requests"] += 1
+            count["servers"] += arrival.count
             if outcome.is_refused:
-                count.requests_refused += 1
-                count.servers_refused += arrival.count
+                count["requests_refused"] += 1
+                count["servers_refused"] += arrival.count
                 self._note_refusal(arrival, spec, uuids)
         if not outcome.is_refused:
             self._keep(arrival, outcome, now)
         return outcome
 
     def total(self, name: str) -> int:
-        """The sum over all flavors of what ``FlavorCount`` names so."""
-        return sum(getattr(each, name) for each in self.counts.values())
+        """The sum over all flavors of one of the numbers that are counted."""
+        return sum(each[name] for each in self._counts.values())
 
     def _request(self, arrival: Arrival) -> tuple[objects.RequestSpec, Sequence[str]]:
         spec, uuids = arrival.request(), arrival.uuids
@@ -224,7 +212,11 @@ class Run:
         return {
             **{name: self.total(name) for name in ("requests", "servers", "requests_refused")},
             "failure_rate_by_flavor": {
-                name: count.to_dict() for name, count in sorted(self.counts.items())
+                name: {
+                    **count,
+                    "failure_rate": round(count["servers_refused"] / count["servers"], 6),
+                }
+                for name, count in sorted(self._counts.items())
             },
             "mean": _mean(counted),
             "end": end,

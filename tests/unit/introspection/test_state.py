@@ -57,7 +57,6 @@ def test_numbers_follow_what_the_worker_knows_and_promises(world: World) -> None
     assert [after[name] for name in names] == [5, 5, 0, 1]
     assert after["instances"] == before["instances"] + 1
     assert 0 <= after["state_age_seconds"] < 60
-    assert after["driver"] == "FilterScheduler"
 
 
 def test_a_host_manager_of_ones_own_is_named(world: World) -> None:
@@ -75,9 +74,7 @@ def test_what_are_no_names_of_hosts_is_refused(world: World, value: Any) -> None
 
 def test_reservations_show_beside_what_the_host_reported(world: World) -> None:
     found = of_host(world, place(world, "u1"))
-    (pick,) = found["picks"]
     values, reported = found["values"], found["reported"]
-    assert (pick["instance"], pick["ram_mb"]) == ("u1", 2048)
     assert reported["free_ram_mb"] - values["free_ram_mb"] == 2048
     assert (reported["instances"], values["instances"]) == ([], ["u1"])
     amounts = {"free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "num_io_ops"}

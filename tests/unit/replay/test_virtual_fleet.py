@@ -68,8 +68,8 @@ def test_what_was_placed_and_taken_away_leaves_nothing_behind() -> None:
     assert len(outcome.servers) == 6
     assert sum(numbers(fleet)["num_instances"]) == sum(numbers(fleet)["num_io_ops"]) == 6
     assert set(hosts_of(fleet)) == set(UUIDS[:6])
-    fleet.settle(outcome.servers[:4])
-    fleet.settle(outcome.servers[:4])
+    fleet.finish_builds(outcome.servers[:4])
+    fleet.finish_builds(outcome.servers[:4])
     assert sum(numbers(fleet)["num_io_ops"]) == 2
     fleet.remove(outcome.servers)
     fleet.remove(outcome.servers)
@@ -100,7 +100,7 @@ def test_services_never_time_out_and_the_clock_never_goes_back() -> None:
 def test_a_server_that_is_placed_again_is_moved() -> None:
     fleet = a_fleet()
     (server,) = fleet.place(a_request(), UUIDS[:1]).servers
-    fleet.settle([server])
+    fleet.finish_builds([server])
     again = fleet.place(a_request(ignore_hosts=[server.key[0]]), UUIDS[:1])
     assert again.servers[0].key != server.key
     assert hosts_of(fleet) == {UUIDS[0]: again.servers[0].key[0]}
