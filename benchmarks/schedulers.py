@@ -48,7 +48,8 @@ def arrivals(given: argparse.Namespace) -> list[tuple[float, Arrival]]:
     first = counts.index(max(counts))
     busy = day[first : first + counts[first]]
     copies = range(given.hosts // HOSTS_OF_TRACE)
-    found = [(each.at + rng.uniform(0, 300), each) for _copy in copies for each in busy]
+    # Times of the trace are whole periods: its requests come evenly here.
+    found = [(rng.uniform(0, length), each) for _copy in copies for each in busy]
     return sorted(found, key=lambda pair: pair[0])
 
 
