@@ -2,14 +2,13 @@
 
 import argparse
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from scheduler.replay import report
+from scheduler.replay import pages, report
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/evidence/trace.md"
@@ -59,13 +58,12 @@ def replayed(given: argparse.Namespace) -> dict[str, Any]:
 
 def plots(results: Mapping[str, Any]) -> Iterator[str]:
     """Write the plots that are shown; the lines that show them."""
-    for figure in report.charts(results):
-        found = re.fullmatch("<figure><figcaption>(.*)</figcaption>(.*)</figure>", figure)
-        title, svg = found.groups()
-        if title in SHOWN:
+    for chart in report.charts(results):
+        if (title := chart.title) in SHOWN:
             name = f"trace-{title.lower().replace(', ', '-').replace(' ', '-')}.svg"
-            svg = svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-            (IMAGES / name).write_text(svg.replace(">", f">{STYLE}", 1) + "\n", encoding="utf-8")
+            svg = pages.svg(chart).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+            svg = svg.replace(">", f">{STYLE}", 1)
+            (IMAGES / name).write_text(svg + "\n", encoding="utf-8")
             yield f"\n{title} (blue: spreading, red: stacking, green: best fit):\n"
             yield f"\n![{title}](../images/{name})\n"
 
@@ -89,7 +87,7 @@ def main() -> int:
         "warm_up": given.warm_up,
     }
     lines = [HEAD.format(**about)]
-    lines.append(f"| | {' | '.join(f'{n}, mean | {n}, end' for n in results)} |\n")
+    lines.append(f"| | {' | '.join(report.measure_heads(results))} |\n")
     lines.append(f"| --- |{' --: | --: |' * len(results)}\n")
     lines += [f"| {' | '.join(row)} |\n" for row in report.measure_rows(results)]
     for each in document["differences"]:

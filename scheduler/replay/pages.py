@@ -37,6 +37,12 @@ def page(template: str, **content: Any) -> str:
     return _TEMPLATES.get_template(template).render(content)
 
 
+def svg(chart: Chart) -> str:
+    """The picture of *chart*, without the colours of a page."""
+    parts: Any = _TEMPLATES.get_template("parts.html").module
+    return str(parts.svg(chart)).strip()
+
+
 def line_chart(title: str, lines: Mapping[str, Line], *, is_share: bool = True) -> Chart:
     """A chart of *lines* by name; the names are in the page's legend."""
     points = [point for line in lines.values() for point in line]

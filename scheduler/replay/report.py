@@ -28,7 +28,7 @@ def to_html(document: Document) -> str:
         **document,
         heads=["", *measure_heads(results)],
         measures=list(measure_rows(results)),
-        charts=list(_charts(results)),
+        charts=list(charts(results)),
         sizes=[(title, unit, document[key]) for key, title, unit in SIZES if key in document],
         sentences=list(map(difference_sentence, document["differences"])),
         failures=list(_failures(results)),
@@ -67,7 +67,7 @@ def _percent(value: float) -> str:
     return f"{value * 100:.2f} %"
 
 
-def _charts(results: Mapping[str, Document]) -> Iterator[pages.Chart]:
+def charts(results: Mapping[str, Document]) -> Iterator[pages.Chart]:
     """Measures over time; x is in days."""
     picks = {**dict(_picks(("cores", "memory"))), "Servers": lambda each: each["servers"]}
     for title, pick in picks.items():
