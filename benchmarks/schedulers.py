@@ -34,12 +34,11 @@ class Claimed(NamedTuple):
     """A claim that is written *at* that second."""
 
     at: float
-    number: int
     servers: Sequence[Reservation]
 
 
 def arrivals(given: argparse.Namespace) -> list[tuple[float, Arrival]]:
-    """The busiest part of the day, once for each fleet of the trace's size, at times of its own."""
+    """The busiest part of the day, once for each fleet of the trace's size; seconds from 0."""
     rng = random.Random(given.seed)
     trace = read_azure(given.trace, given.seed, Faults())
     day = trace.between(given.day * DAY, (given.day + 1) * DAY).arrivals
@@ -104,7 +103,7 @@ class Race:
             self.fleet.remove(outcome.servers)
             self.lost += 1
             return False
-        self._claimed.append(Claimed(at + self.seconds, next(self._numbers), outcome.servers))
+        self._claimed.append(Claimed(at + self.seconds, outcome.servers))
         return True
 
 

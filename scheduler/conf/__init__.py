@@ -74,7 +74,7 @@ def register_all(conf: cfg.ConfigOpts) -> None:
 def detached(
     values: Mapping[names.Name, Any] | None = None, files: Sequence[str] = ()
 ) -> cfg.ConfigOpts:
-    """A configuration apart from the process's own: defaults, *files*, then *values*."""
+    """A configuration of its own: defaults, *files*, then *values*."""
     conf = cfg.ConfigOpts()
     register_all(conf)
     conf([], default_config_files=list(files), default_config_dirs=[])

@@ -13,7 +13,7 @@ from scheduler.metrics.catalogue import Kind, Metric
 from scheduler.metrics.samples import Samples
 
 MOST_LABELS: Final = 500
-"""Combinations of filter and reason that are kept apart; filters of others may make reasons up."""
+"""Combinations of filter and reason with counts of their own; filters may make reasons up."""
 OTHERS: Final = ("other", "other")
 KINDS = FULL, CHANGES = "full", "changes"
 _FROM_THE_START: Final[Sequence[tuple[Metric, tuple[str, ...]]]] = (
