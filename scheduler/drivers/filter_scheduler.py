@@ -66,11 +66,12 @@ class JsonOptions:
         now = self._clock()
         if self.path and is_due(self._checked_at, CHECK_SECONDS, now):
             self._checked_at = now
-            LOG.debug("Loading scheduler options file %s", self.path)
+            LOG.debug("Start to check scheduler configuration file at: %s", self.path)
             self._read()
         return self.known
 
     def _read(self) -> None:
+        LOG.debug("Loading scheduler options file %s", self.path)
         try:
             self.known = json.loads(pathlib.Path(self.path).read_bytes()) or {}
         except OSError:
