@@ -239,3 +239,30 @@ def test_disk_that_several_hosts_share_is_claimed_where_it_is(fleet, shared_disk
     assert sorted(row[0].service_host for row in answer) == ["p1", "p2"]
     with pytest.raises(errors.NoValidHost):
         worker.select("req-2", [a_name()])
+
+
+@pytest.mark.parametrize("query", ["chosen", "fleet"])
+def test_each_server_of_a_request_takes_a_provider_that_is_left(fleet, query):
+    """A tree has several providers of a class, and what the first server took is gone."""
+    node = fleet.add("p1")
+    fleet.placement.call("PUT", "/resource_classes/CUSTOM_CARD")
+    cards = {a_name() for _number in range(3)}
+    for card in cards:
+        fleet.placement.add_node(card, {"CUSTOM_CARD": 1}, parent=node)
+    worker, card = a_worker(fleet, placement_query=query), {"resources1:CUSTOM_CARD": "1"}
+    names = [a_name() for _card in cards]
+    assert worker.hosts("req-1", names, 512, extra_specs=card) == ["p1"] * 3
+    assert set().union(*map(fleet.placement.allocations, names)) == {node, *cards}
+    with pytest.raises(errors.NoValidHost):
+        worker.select("req-2", [a_name()], 512, extra_specs=card)
+
+
+@pytest.mark.parametrize("query", ["chosen", "fleet"])
+def test_servers_take_a_host_s_own_disk_and_the_disk_that_it_shares(fleet, shared_disk, query):
+    disk, aggregate = shared_disk
+    node = fleet.add("p1", inventory={"DISK_GB": 900}, aggregates=[aggregate])
+    worker, names = a_worker(fleet, placement_query=query), [a_name(), a_name()]
+    assert worker.hosts("req-1", names, 512, flavor={"root_gb": 800}) == ["p1"] * 2
+    taken = [fleet.placement.allocations(name) for name in names]
+    assert sorted(map(len, taken)) == [1, 2]
+    assert set().union(*taken) == {node, disk}

@@ -245,7 +245,8 @@ class _Claiming(Claiming):
                 self._client.give_back(self._requester, uuid, before)
                 del self._held[uuid]
             if not self._claim(uuid, node, wanted[uuid], selections):
-                offers.room[node] = [each for each, _before in self._held.values()].count(node)
+                held = [each for each, _before in self._held.values()].count(node)
+                offers.note_refused_claim(node, wanted[uuid], held)
                 return Lost()
         return Booked(selections)
 

@@ -77,10 +77,13 @@ class Offers:
         self._wishes: list[Wish] = []
         #: The query by which answers are remembered.
         self._key = ""
-        #: Nodes whose candidate was built, which nobody may be claimed on.
-        self._built: set[str] = set()
-        #: Nodes that Placement refused when it was asked about them, which take none.
+        #: Nodes to be asked about before anybody is claimed on them: the candidate was built, or
+        #: the only one was refused.
+        self._unasked: set[str] = set()
+        #: Nodes that Placement refused when it was asked about them, and what they hold already.
         self._refused: dict[str, int] = {}
+        #: Per node that is asked about once more the number of instances that it holds.
+        self._held: dict[str, int] = {}
         self._refused_before = 0
         self._is_listed = self._is_all = self._passes_over = False
 
@@ -140,7 +143,7 @@ class Offers:
             self._use.has_offered |= bool(found)
             self._refused = {node: 0 for node in self._refused if node not in found}
             self._refused_before = len(self._refused)
-            self._built.clear()
+            self._unasked.clear()
             if self.asks:
                 self._memory.note_list(self._key, answer)
         if not self.known:
@@ -167,6 +170,7 @@ class Offers:
     def _turn_to_list(self) -> None:
         self._stage, self._is_listed = _Stage.LISTED, False
         self.room.clear()
+        self._held.clear()
 
     def ask(self, selections: Selections) -> bool:
         """Have a candidate for every host chosen, and every alternate; False if one is refused.
@@ -175,7 +179,7 @@ class Offers:
         """
         chosen = dict.fromkeys(first.compute_node_uuid for first, *_others in selections)
         hosts = {each.compute_node_uuid: each.service_host for row in selections for each in row}
-        wanted = [node for node in chosen if node not in self.known or node in self._built]
+        wanted = [node for node in chosen if node not in self.known or node in self._unasked]
         wanted += [
             node
             for node in hosts
@@ -225,6 +229,27 @@ class Offers:
         self.known.pop(node, None)
         self._use.refused[chosen[-1].service_host] = "devices that are offered are not free there"
 
+    def note_refused_claim(self, node: str, candidate: Any, held: int) -> None:
+        """Claim another candidate on *node*, or no more than the instances *held* there.
+
+        One server of the request may have taken what the candidate of the next one names, while
+        other providers in the tree, or some that share, have more of it.
+        """
+        rest = [each for each in self.known[node] if each != candidate]
+        if rest:
+            self.known[node] = rest
+        elif self._may_have_more(node) and self._held.get(node) != held:
+            self._held[node] = held
+            self._unasked.add(node)
+        else:
+            self.room[node] = held
+
+    def _may_have_more(self, node: str) -> bool:
+        """True when a question about *node* may give another candidate."""
+        classes = self._wishes[0].amounts.keys()
+        is_one = self._memory.is_flat(node, classes) and self._memory.shared.isdisjoint(classes)
+        return self._asks_nodes and not is_one
+
     def _build(self, node: str) -> bool:
         """Build the candidate of an alternate that is granted if it has the room.
 
@@ -237,7 +262,7 @@ class Offers:
         if built is None:
             return False
         self.known[node] = [built]
-        self._built.add(node)
+        self._unasked.add(node)
         return True
 
     def _ask_about(self, nodes: Sequence[str]) -> None:
@@ -254,10 +279,11 @@ class Offers:
         self._memory.asked((time.monotonic() - began) / len(nodes))
         for node, answer in found.items():
             self._memory.note_answer(self._key, node, answer)
-            self._built.discard(node)
+            self._unasked.discard(node)
             if node in answer.candidates:
                 self._use.has_offered = True
                 self.known[node] = answer.candidates[node]
             else:
-                self.known.pop(node, None)
-                self._refused[node] = 0
+                self._refused[node] = held = self._held.get(node, 0)
+                if not held:
+                    self.known.pop(node, None)
