@@ -10,7 +10,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from scheduler.db import aggregates
 from scheduler.db.aggregates import AggregateReader
 from scheduler.db.database import Database
-from scheduler.db.tables import aggregate_hosts
 
 
 @pytest.fixture
@@ -39,9 +38,6 @@ CHANGES: dict[str, Callable[[Connection], Any]] = {
     "another host": exchange_hosts,
     "one more": lambda conn: aggregates.create(conn, "new"),
     "one less": lambda conn: aggregates.delete(conn, 2),
-    "members moved by hand": lambda conn: conn.execute(
-        aggregate_hosts.update().where(aggregate_hosts.c.host == "h1").values(aggregate_id=2)
-    ),
 }
 
 
