@@ -2,6 +2,7 @@
 
 from tests.unit.db.test_api_tables import *  # noqa: F403
 from tests.unit.db.test_decisions import *  # noqa: F403
+from tests.unit.db.test_fleet_aggregates import *  # noqa: F403
 from tests.unit.db.test_fleet_changes import *  # noqa: F403
 from tests.unit.db.test_instances import *  # noqa: F403
 from tests.unit.db.test_layout import *  # noqa: F403

@@ -24,20 +24,21 @@ def reader(database: Database) -> Iterator[AggregateReader]:
     made.close()
 
 
-def exchange_hosts(connection: Connection) -> None:
+def exchange_hosts(connection: Connection, number: int) -> None:
     """As many members as before, of the same aggregates."""
-    aggregates.remove_host(connection, 1, "h2")
-    aggregates.add_host(connection, 1, "h4")
+    aggregates.remove_host(connection, number, "h2")
+    aggregates.add_host(connection, number, "h4")
 
 
-CHANGES: dict[str, Callable[[Connection], Any]] = {
-    "renamed, the first": lambda conn: aggregates.rename(conn, 1, "flash"),
-    "renamed, the second": lambda conn: aggregates.rename(conn, 2, "disks"),
-    "other metadata": lambda conn: aggregates.set_metadata(conn, 1, {"disk": "nvme"}),
-    "a host more": lambda conn: aggregates.add_host(conn, 2, "h4"),
+#: What is done to the first of the two aggregates, whose id is given.
+CHANGES: dict[str, Callable[[Connection, int], Any]] = {
+    "renamed, the first": lambda conn, number: aggregates.rename(conn, number, "flash"),
+    "renamed, the second": lambda conn, number: aggregates.rename(conn, number + 1, "disks"),
+    "other metadata": lambda conn, number: aggregates.set_metadata(conn, number, {"disk": "nvme"}),
+    "a host more": lambda conn, number: aggregates.add_host(conn, number + 1, "h4"),
     "another host": exchange_hosts,
-    "one more": lambda conn: aggregates.create(conn, "new"),
-    "one less": lambda conn: aggregates.delete(conn, 2),
+    "one more": lambda conn, number: aggregates.create(conn, "new"),
+    "one less": lambda conn, number: aggregates.delete(conn, number + 1),
 }
 
 
@@ -46,7 +47,7 @@ def test_a_change_is_seen_once(reader: AggregateReader, database: Database, chan
     before = reader.read()
     assert reader.read() is before
     with database.write() as connection:
-        CHANGES[change](connection)
+        CHANGES[change](connection, before[0].id)
         expected = aggregates.list_all(connection)
     found = reader.read()
     assert [(a.name, a.hosts, a.metadata) for a in found] == [
@@ -62,7 +63,7 @@ def test_after_a_read_that_failed_all_are_read(reader, database, monkeypatch):
         raise SQLAlchemyError("away")
 
     with database.write() as connection:
-        aggregates.rename(connection, 1, "flash")
+        aggregates.rename(connection, reader.read()[0].id, "flash")
     with monkeypatch.context() as patched:
         patched.setattr(aggregates, "list_all", away)
         with pytest.raises(SQLAlchemyError):
