@@ -251,7 +251,10 @@ def test_each_server_of_a_request_takes_a_provider_that_is_left(fleet, query):
         fleet.placement.add_node(card, {"CUSTOM_CARD": 1}, parent=node)
     worker, card = a_worker(fleet, placement_query=query), {"resources1:CUSTOM_CARD": "1"}
     names = [a_name() for _card in cards]
-    assert worker.hosts("req-1", names, 512, extra_specs=card) == ["p1"] * 3
+    answer = worker.select("req-1", names, 512, extra_specs=card)
+    for name, (chosen,) in zip(names, answer, strict=True):
+        taken = json.loads(chosen.allocation_request)["allocations"]
+        assert fleet.placement.allocations(name) == {u: e["resources"] for u, e in taken.items()}
     assert set().union(*map(fleet.placement.allocations, names)) == {node, *cards}
     with pytest.raises(errors.NoValidHost):
         worker.select("req-2", [a_name()], 512, extra_specs=card)

@@ -8,7 +8,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from oslo_log import log as logging
 
@@ -61,6 +61,14 @@ class _GivenBefore(Exception):
     def __init__(self, answer: Repeated) -> None:
         super().__init__(answer)
         self.answer = answer
+
+
+class _Held(NamedTuple):
+    """Claim for one instance: the *node*, empty if nobody knows; and what it had *before*."""
+
+    node: str
+    request: AllocationRequest
+    before: Allocations
 
 
 class PlacementClaims(Claims):
@@ -143,8 +151,8 @@ class _Claiming(Claiming):
         self.offers = Offers(
             claims.query, claims.memory, claims.options, request.spec, requester, use
         )
-        #: Per instance the node it was claimed on, and what it had before.
-        self._held: dict[str, tuple[str, Allocations]] = {}
+        #: By instance.
+        self._held: dict[str, _Held] = {}
 
     def offered(self) -> Offered:
         """See the base class; raises Unavailable."""
@@ -194,9 +202,9 @@ class _Claiming(Claiming):
         """
         requester = self._requester.within(GIVE_BACK_SECONDS)
         while self._held:
-            uuid, (_node, before) = self._held.popitem()
+            uuid, held = self._held.popitem()
             try:
-                self._client.give_back(requester, uuid, before)
+                self._client.give_back(requester, uuid, held.before)
             except Unavailable as error:
                 stay = ", ".join([uuid, *self._held])
                 LOG.error("Allocations stay that nobody needs, for instances %s: %s", stay, error)
@@ -209,12 +217,18 @@ class _Claiming(Claiming):
 
         Any will do where no filter looks at devices, as in Nova.
         """
-        known, spec = self.offers.known, self._request.spec
+        spec, manager = self._request.spec, self._host_manager
+        offers = [*map(self._offers_for, self._names, decided.selections)]
         if not is_compared(spec, self._filters):
-            return [known[chosen.compute_node_uuid][0] for chosen, *_others in decided.selections]
-        manager = self._host_manager
+            return [first for first, *_others in offers]
         with manager.lock:
-            return offers_with_free_devices(spec, manager.reservations, decided, known)
+            known = self.offers.known
+            return offers_with_free_devices(spec, manager.reservations, decided, offers, known)
+
+    def _offers_for(self, uuid: str, row: list[Any]) -> list[AllocationRequest]:
+        """The offers of the chosen node, or what the instance holds there already."""
+        node, held = row[0].compute_node_uuid, self._held.get(uuid)
+        return [held.request] if held and held.node == node else self.offers.known[node]
 
     def _claim_all(self, decided: Decided) -> Booked | Lost:
         """Claim for every instance; Lost when a node was full, which is noted."""
@@ -238,15 +252,15 @@ class _Claiming(Claiming):
         wanted = dict(zip(names, requests, strict=True))
         self._claim_together(nodes, wanted)
         for uuid, node in nodes.items():
-            held, before = self._held.get(uuid, ("", {}))
-            if held == node:
+            held = self._held.get(uuid)
+            if held and held.node == node:
                 continue
-            if held:
-                self._client.give_back(self._requester, uuid, before)
+            if held and held.node:
+                self._client.give_back(self._requester, uuid, held.before)
                 del self._held[uuid]
             if not self._claim(uuid, node, wanted[uuid], selections):
-                held = [each for each, _before in self._held.values()].count(node)
-                offers.note_refused_claim(node, wanted[uuid], held)
+                there = [each.node for each in self._held.values()].count(node)
+                offers.note_refused_claim(node, wanted[uuid], there)
                 return Lost()
         return Booked(selections)
 
@@ -265,7 +279,10 @@ class _Claiming(Claiming):
             return
         is_claimed = self._client.claim_together(self._requester, requests)
         if is_claimed is not False:  # one by one, allocations are read before they are replaced
-            self._held = {uuid: (node if is_claimed else "", {}) for uuid, node in nodes.items()}
+            self._held = {
+                uuid: _Held(node if is_claimed else "", requests[uuid], {})
+                for uuid, node in nodes.items()
+            }
 
     def _claim(
         self, uuid: str, node: str, request: AllocationRequest, selections: Selections
@@ -290,10 +307,10 @@ class _Claiming(Claiming):
                 is_new=self._is_new(uuid) and uuid not in self._held,
             )
         except Unsure as error:
-            self._held[uuid] = (node, error.before)
+            self._held[uuid] = _Held(node, request, error.before)
             raise
         if before is not None:
-            self._held[uuid] = (node, before)
+            self._held[uuid] = _Held(node, request, before)
         return before is not None
 
     def _is_new(self, uuid: str) -> bool:

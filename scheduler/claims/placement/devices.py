@@ -45,16 +45,21 @@ def narrowed(wish: numa.Wish, spec: Any, offer: Any) -> numa.Wish:
 
 
 def offers_with_free_devices(
-    spec: Any, reservations: Reservations, decided: Decided, known: dict[str, list[Any]]
+    spec: Any,
+    reservations: Reservations,
+    decided: Decided,
+    offers: Iterable[list[Any]],
+    known: dict[str, list[Any]],
 ) -> list[Any]:
-    """Per instance the first of the *known* offers that fits, up to one that has none.
+    """Per instance the first of its *offers* that fits, up to one that has none.
 
     Its reservation takes these devices.  Alternates without free devices are left out; the offer
     that fits is the first one *known* of the others.  The caller holds the decision lock.
     """
     found = []
-    for row, made in zip(decided.selections, decided.reservations, strict=True):
-        offer = _take_first(spec, reservations, made, known[row[0].compute_node_uuid])
+    several = zip(decided.selections, decided.reservations, offers, strict=True)
+    for row, made, its_offers in several:
+        offer = _take_first(spec, reservations, made, its_offers)
         if offer is None:
             break
         found.append(offer)
