@@ -46,23 +46,30 @@ class Reloading:
         self._source = source
         self._live = live
 
-    def reload(self, build: Build) -> Outcome:
-        """Read the files again and put them in force by means of *build*, or say why not."""
+    def reload(self, build: Build, *, warns: bool = True) -> Outcome:
+        """Read the files again and put them in force by means of *build*, or say why not.
+
+        One worker of several *warns*: all read the same files.
+        """
         try:
             change = self._read()
             put_in_force = build(change.conf)
             self._put_in_force(change.conf, put_in_force)
         except errors.NovaException as error:
-            paths = startup.used_files(self.conf)
-            LOG.error("The configuration stays as it was: %s", mistakes.line(error, paths))
+            is_said = warns or isinstance(error, errors.StateUnavailable)  # of this worker alone
+            said = mistakes.line(error, startup.used_files(self.conf))
+            level = logging.ERROR if is_said else logging.DEBUG
+            LOG.log(level, "The configuration stays as it was: %s", said)
             return Outcome.REFUSED
         self.conf = change.conf
-        startup.warn_of_unknown(change.conf)
+        if warns:
+            startup.warn_of_unknown(change.conf)
         changed = rereading.listed(change.live) or "nothing"
         LOG.info("The configuration was read again; what changed: %s", changed)
         if not change.for_restart:
             return Outcome.APPLIED
-        LOG.warning("A restart is needed for %s", rereading.listed(change.for_restart))
+        if warns:
+            LOG.warning("A restart is needed for %s", rereading.listed(change.for_restart))
         return Outcome.RESTART_NEEDED
 
     def _put_in_force(self, conf: cfg.ConfigOpts, put_in_force: PutInForce) -> None:

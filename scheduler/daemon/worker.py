@@ -152,7 +152,8 @@ class Worker(oslo_service.ServiceBase):
             return
         self._watchdog.enter(Stage.RELOADING)
         try:
-            self._reloaded(self._reloading.reload(self._build))
+            outcome = self._reloading.reload(self._build, warns=not self.table.place)
+            self._reloaded(outcome)
         finally:
             self._watchdog.enter(Stage.SERVING)
 

@@ -58,7 +58,7 @@ SETTINGS = {
         "weight_classes": "nova.scheduler.weights.ram.RAMWeigher",
     },
 }
-READ_AGAIN = "The configuration was read again"
+READ_AGAIN, REFUSED = "The configuration was read again", "The configuration stays as it was"
 
 
 def seen_in(reply: Mapping[str, Any]) -> Answer:
@@ -87,8 +87,11 @@ class Reloads:
         return self.scheduler.log.count(text)
 
     def to(self, settings: Mapping[str, Mapping[str, Any]], said: str = READ_AGAIN) -> None:
-        """Change the file and reload; returns when every worker has *said* what came of it."""
-        expected = self.times(said) + self.workers
+        """Change the file and reload; returns when it is *said* what came of it.
+
+        Every worker says that it reads, and one that nothing changes.
+        """
+        expected = self.times(said) + (self.workers if said == READ_AGAIN else 1)
         self.cloud.configure(settings)
         self.scheduler.signal(signal.SIGHUP)
         wait_until(
@@ -147,7 +150,7 @@ def test_every_answer_is_of_one_configuration(reloads, transport_url, record_pro
             wait_for_answers(wanted)
         another = CONFIGURATIONS[RIGHT[(number + 2) % 2]]
         for mistake in ({"pci": {"alias": "{}"}}, {"scheduler": {"max_attempts": "many"}}):
-            reloads.to({**another, **mistake}, "The configuration stays as it was")
+            reloads.to({**another, **mistake}, REFUSED)
             wait_for_answers(wanted)
         callers.finish()
 
@@ -158,6 +161,7 @@ def test_every_answer_is_of_one_configuration(reloads, transport_url, record_pro
         r"stays as it was: \S+:\d+: \[scheduler] max_attempts: 'many' is not an int", log
     )
     assert "[pci] alias: {} has no name" in log
+    assert log.count(REFUSED) == 2  # once for each mistake, however many workers
     assert "Traceback" not in log
     assert "A restart is needed" not in log
     assert log.count("Starting scheduler node") == reloads.workers
