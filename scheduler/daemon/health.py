@@ -69,7 +69,8 @@ class WorkerHealth:
         hosts, consumer, stage = self._hosts(), self.consumer(), self.stage()
         is_read = hosts is not None and getattr(hosts, "state_age_seconds", 0.0) is not None
         is_consuming = consumer is not None and consumer.is_consuming
-        name, taken = stage.name.lower(), "taken from the message bus"
+        name, taken = stage.name.lower(), "requests are taken from the message bus"
+        untaken = "requests are not taken from the message bus"
         refused = "the last reload was refused; the old one goes on"
         return [
             _check("stage", stage in (Stage.SERVING, Stage.RELOADING), name, name),
@@ -77,7 +78,7 @@ class WorkerHealth:
             self._state(hosts),
             self._cells(hosts),
             self._claims(),
-            _check("consumer", is_consuming, f"requests are {taken}", f"requests are not {taken}"),
+            _check("consumer", is_consuming, taken, untaken),
             _check("configuration", not self.refused_reload(), "as read", refused, Status.WARN),
         ]
 
