@@ -13,6 +13,7 @@ from scheduler.conf import names
 MASK: Final = "***"
 _SERVER: Final = re.compile(r"([^:@]*):.*@([^@]*)")
 _CREDENTIALS_WITHIN: Final = re.compile(r"(://(?:[^/\s'\":@]*:)?)[^/\s'\"]*@")
+_SENTENCE_END: Final = re.compile(r"(?<=\.)\s*(?=[A-Z])(?<!\b[A-Z]\.)")
 _ORIGINS: Final = {
     cfg.Locations.opt_default: "default",
     cfg.Locations.set_default: "default of this program",
@@ -47,11 +48,20 @@ def options(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[Effective]:
         origin = _ORIGINS.get(where) or _place(group, option, settings, path)
         is_set = where not in (cfg.Locations.opt_default, cfg.Locations.set_default)
         shown = masked_value(option, names.value(conf, group, option.dest))
-        meaning = " ".join((option.help or "").split())
+        meaning = _meaning(option, is_own=names.is_own(group, option.dest))
         spelt = frozenset(
             each for its, name in names.spellings(group, option) for each in (f"{its}.{name}", name)
         )
         yield Effective(f"{group}.{option.dest}", shown, origin, is_set, meaning, spelt)
+
+
+def _meaning(option: cfg.Opt, *, is_own: bool) -> str:
+    """The help; of a library's, two sentences of what may be pages."""
+    text = (option.help or "").strip()
+    if is_own:
+        return " ".join(text.split())
+    sentences = _SENTENCE_END.split(" ".join(text.partition("\n\n")[0].split()))
+    return " ".join(each for each in sentences[:2] if not each.endswith(":"))
 
 
 def masked(text: str) -> str:

@@ -101,6 +101,11 @@ def option(group: str, name: str) -> cfg.Opt:
     return cfg.Opt(name, secret=any(word in name for word in ("password", "secret", "token")))
 
 
+def is_own(group: str, name: str) -> bool:
+    """True for an option of this project, False for one of a library."""
+    return (group, name) in _listed(NAMESPACES[0])
+
+
 def spellings(group: str, option: cfg.Opt) -> list[Name]:
     """The names by which files may set *option*: today's, then those of older releases."""
     return [

@@ -5,6 +5,7 @@ More mistakes, with the real programs: functional/test_mistakes.
 
 import json
 import pathlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -172,12 +173,16 @@ def test_show(path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatc
     )
     monkeypatch.setenv("OS_SCHEDULER__MAX_INSTANCES_PER_REQUEST", "5")
 
+    meanings: dict[str, str] = {}
+
     def shown(*words: str) -> dict[str, tuple[object, str]]:
         argv = ["--debug", "--config-file", str(path), "config", "show", "-f", "json", *words]
         assert app.main(argv) == exit_codes.OK
         out = capsys.readouterr().out
         assert "s3cret" not in out
-        return {row["option"]: (row["value"], row["from"]) for row in json.loads(out)}
+        found = json.loads(out)
+        meanings.update({row["option"]: row.get("meaning") for row in found})
+        return {row["option"]: (row["value"], row["from"]) for row in found}
 
     found = shown()
     assert found["scheduler.max_attempts"] == (7, f"{path}:6 as [DEFAULT] scheduler_max_attempts")
@@ -192,6 +197,8 @@ def test_show(path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert found["placement.token"] == ("***", f"{path}:14")
     assert "scheduler.driver" not in found
     assert shown("scheduler.driver") == {"scheduler.driver": ("filter_scheduler", "default")}
+    shown("transport_url")
+    assert re.fullmatch(r"The network address [^.]*\.", meanings["DEFAULT.transport_url"])
     assert set(shown("metrics")) == {each for each in shown("--all") if each.startswith("metrics.")}
 
 
