@@ -131,7 +131,7 @@ class Servers(program.Program):
 def main(argv: Sequence[str]) -> int:
     """Do what the command line asks for; returns the status to exit with."""
     transport.set_defaults()
-    option = program.command_option(PROG, WORDS)
+    option, argv = program.command_option(PROG, WORDS), program.forms_behind(argv, WORDS)
     # The daemon's log lines are wanted, those of commands are not; the first word tells.
     first_word = next((word for word in argv if word in WORDS), None)
     conf = startup.parse(

@@ -132,7 +132,23 @@ def run(module: str, argv: Sequence[str]) -> int:
         return 0
     open_standard_streams()
     activate(choose(argv, os.environ))
-    return int(importlib.import_module(module).main(list(argv)) or 0)
+    return call_main(module, list(argv))
+
+
+def call_main(module: str, *arguments: Any) -> int:
+    """Import *module* and return ``module.main(*arguments)``.
+
+    The program ends without a word, as by SIGPIPE, when nobody reads its output any more.
+    """
+    main = importlib.import_module(module).main
+    try:
+        try:
+            return int(main(*arguments) or 0)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
 
 
 def run_daemon(module: str, argv: Sequence[str]) -> int:

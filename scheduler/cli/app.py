@@ -102,6 +102,7 @@ def _config_command(argv: Sequence[str]) -> int | None:
 def main(argv: Sequence[str], conf: cfg.ConfigOpts | None = None) -> int:
     """Run the command in *argv*; for the message bus *conf* must be the process-wide options."""
     filled = cfg.ConfigOpts() if conf is None else conf
+    argv = program.forms_behind(argv, GROUPS)
     begin = _config_command(argv)
     if begin is not None:  # it must work on what could not be parsed
         return int(Manage(filled, argv[:begin]).run(list(argv[begin:])))

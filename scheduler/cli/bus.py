@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 import kombu.exceptions
 import oslo_messaging as messaging
 from oslo_messaging.transport import RPCTransport
-from rich.console import Console
 
 from scheduler import broker, errors
 from scheduler.cli import command
 from scheduler.cli.command import Argument, argument
 from scheduler.db import layout, migration, services
+from scheduler.explain.rendering import Paper
 from scheduler.rpc import connection, transport
 from scheduler.rpc.client import WorkerClient
 
@@ -222,11 +222,11 @@ class OnWorkers(OnBus):
         for text in sorted(daemons.silent):
             self.tell(f"warning: {text}")
 
-    def console(self) -> Console:
+    def console(self) -> Paper:
         """Where people read the result."""
-        console = Console(file=self.app.stdout)
+        console = Paper(file=self.app.stdout)
         if not console.is_terminal and "COLUMNS" not in os.environ:
-            console = Console(file=self.app.stdout, width=WIDTH_IF_NO_TERMINAL)
+            console = Paper(file=self.app.stdout, width=WIDTH_IF_NO_TERMINAL)
         return console
 
     def _hosts(self) -> list[str]:

@@ -56,7 +56,7 @@ def list_claims(command: Base, args: Any) -> Any:
 def release(command: Base, args: Any) -> dict[str, Any]:
     """Close claims, so that what they promise is free again at once."""
     if bool(args.consumers) == bool(args.host):
-        raise errors.InvalidRequest(field="CONSUMER", reason="give uuids, or else --host")
+        command.parser.error("give each CONSUMER, or else --host")
     database = _database(command)
     with database.read() as connection:
         found = claims.list_all(connection, host=args.host)

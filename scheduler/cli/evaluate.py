@@ -16,6 +16,7 @@ from scheduler.cli.command import argument
 from scheduler.conf import mistakes
 from scheduler.evaluation.cases import ALL, OF_LABEL, STANDARD_INPUT, read_cases
 from scheduler.evaluation.outcome import Evaluation, Outcome
+from scheduler.explain.rendering import Paper
 
 _COLUMNS = ("cases", "agree", "listed", "differ")
 
@@ -107,4 +108,4 @@ class Evaluate(command.Text):
             table.add_column(name, str(total[name]), justify="right")
         for suite, count in suites.items():
             table.add_row(suite, *(str(count[name]) for name in _COLUMNS))
-        Console(file=self.app.stdout).print(table)
+        Paper(file=self.app.stdout).print(table)

@@ -15,6 +15,7 @@ from scheduler.cli.command import argument
 from scheduler.db import flavors
 from scheduler.db.database import FAILURES
 from scheduler.db.databases import Databases
+from scheduler.explain.rendering import Paper
 from scheduler.introspection.what_if import Overlay
 from scheduler.planning import page
 from scheduler.planning.mover import Mover
@@ -85,7 +86,7 @@ class _Planning(command.Text):
         if "shell" in found:
             self.app.stdout.write("".join(f"{line}\n" for line in found["shell"]))
             return
-        console = Console(file=self.app.stdout, soft_wrap=True)
+        console = Paper(file=self.app.stdout, soft_wrap=True)
         console.print(page.summary(found), highlight=False)
         if found["moves"]:
             table = Table(box=box.SIMPLE)

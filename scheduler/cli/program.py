@@ -8,7 +8,7 @@ import argparse
 import itertools
 import logging as python_logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -101,6 +101,21 @@ class Program(app.App):
         head = (f"usage: {self.NAME} {group} COMMAND ...", "")
         purpose = command_line.sentence(self.WORDS[group])
         return "\n".join([*head, purpose, "", "commands:", *lines, ""])
+
+
+def forms_behind(argv: Sequence[str], words: Collection[str]) -> list[str]:
+    """*argv* with the form for programs, which may stand before the command, behind it."""
+    rest = list(argv)
+    before: list[str] = []
+    forms: list[str] = []
+    while rest and rest[0] not in words:
+        word = rest.pop(0)
+        if word in ("-f", "--format"):
+            forms += [word, *rest[:1]]
+            del rest[:1]
+        else:
+            (forms if word.startswith(("--json", "--format=")) else before).append(word)
+    return [*before, *rest, *(forms if rest else ())]
 
 
 def command_option(prog: str, words: Mapping[str, str]) -> cfg.SubCommandOpt:

@@ -21,6 +21,7 @@ from scheduler.cli.command import argument, repeated
 from scheduler.cli.what_if import profiles_of
 from scheduler.conf import check, filter_scheduler
 from scheduler.explain.answer import to_dict
+from scheduler.explain.rendering import Paper
 from scheduler.introspection import hypothetical_hosts
 from scheduler.introspection.what_if import Overlay, values_of
 from scheduler.recording.arrivals import is_recording, read_arrivals, recorded_fleet
@@ -155,7 +156,7 @@ class Replay(command.Text):
             table.add_column(head, justify="right")
         for row in report.measure_rows(results):
             table.add_row(*row)
-        console = Console(file=self.app.stdout)
+        console = Paper(file=self.app.stdout)
         console.print(table)
         for each in found["differences"]:
             console.print(report.difference_sentence(each), highlight=False)

@@ -1,6 +1,5 @@
 """The entry point ``nova-scheduler-manage``."""
 
-import importlib
 import sys
 from typing import Final
 
@@ -25,6 +24,7 @@ def main() -> int:
     argv = sys.argv[1:]
     if concurrency.is_version_asked(argv):
         return 0
+    concurrency.open_standard_streams()
     if not ON_A_BACK_END.isdisjoint(argv):
         concurrency.activate(concurrency.THREADING)
-    return int(importlib.import_module("scheduler.cli.app").main(argv, cfg.CONF))
+    return concurrency.call_main("scheduler.cli.app", argv, cfg.CONF)

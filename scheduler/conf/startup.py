@@ -122,12 +122,12 @@ def parse(
     try:
         with command_line.plainly(prog, cli_opts):
             _read(conf, source, description)
+        if quiet:
+            _log_on_terminal(conf)
         _settle_logging(conf)
-        if quiet and not conf.debug:
-            # Deprecated spellings are worth a warning from a daemon, not one with every command.
-            quieted = [f"{name}=ERROR" for name in QUIETED_LOGGERS]
-            conf.set_default("default_log_levels", [*conf.default_log_levels, *quieted])
         _set_up_logging(conf)
+    except BrokenPipeError:
+        raise
     except (*UNUSABLE, OSError, ValueError, RuntimeError) as error:
         fail(prog, error, named_files(source))
     try:
@@ -139,6 +139,18 @@ def parse(
     if not quiet:
         warn_of_unknown(conf)
     return conf
+
+
+def _log_on_terminal(conf: cfg.ConfigOpts) -> None:
+    """Leave log and level that files name to daemons: who gives commands may not write there."""
+    for name, value in {"log_file": None, "log_dir": None, "debug": False}.items():
+        place = conf.get_location(name)
+        if place is None or place.location is not cfg.Locations.command_line:
+            conf.set_override(name, value)
+    if not conf.debug:
+        # Deprecated spellings are worth a warning from a daemon, not one with every command.
+        quieted = [f"{name}=ERROR" for name in QUIETED_LOGGERS]
+        conf.set_default("default_log_levels", [*conf.default_log_levels, *quieted])
 
 
 def warn_of_unknown(conf: cfg.ConfigOpts) -> None:

@@ -12,6 +12,14 @@ from scheduler.explain.refusal import CAUSES, THEN
 from scheduler.explain.sentences import Record
 
 
+class Paper(Console):
+    """A console whose program ends like others when nobody reads its output any more."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the error again: the library would end the program with status 1."""
+        raise
+
+
 def show(console: Console, record: Record) -> None:
     """Print one record; the first line is the cause."""
     for text in sentences.lines(record):

@@ -5,7 +5,9 @@ Each row is tried on the real programs, with real servers where it is about one.
 
 import json
 import os
+import signal
 import socket
+import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,6 +139,11 @@ costs of long ago
     [DEFAULT] least_cost_functions = nova.scheduler.least_cost.noop
     question: nova.conf:6: [DEFAULT] least_cost_functions: it is gone | weighers
 """
+LOGGED: Final = """
+a log that only the daemon may write
+    [DEFAULT] log_dir = /no/such; debug = true
+    There are no such compute hosts.
+"""
 CONDUCTORS: Final = """
 a release that the conductor stub does not know
     [upgrade_levels] scheduler = newtn
@@ -180,7 +187,7 @@ ON_THE_COMMAND_LINE: Final = {
     "a profile that is not there": (f"{COMPUTE} --profile /no/such", ("/no/such: No such",), 1),
     "more failures than builds": (f"{COMPUTE} --fail-rate 2", ("fail",), 1),
     "a thing that is not there": (f"{MANAGE} aggregate show x", ("Aggregate x",), 1),
-    "claims of nobody": (f"{MANAGE} claims release", ("CONSUMER: give uuids",), 1),
+    "claims of nobody": (f"{MANAGE} claims release", ("give each CONSUMER",), exit_codes.USAGE),
     "no cases": (f"{MANAGE} evaluate /no/such", ("error: /no/such: No such file",), 1),
     "hosts of a file that is not there": (
         f"{MANAGE} what-if --flavor-ram 1 --add-hosts 2",
@@ -211,6 +218,7 @@ MISTAKES: Final = {
     **dict(_rows(DAEMON, exit_codes.CONFIGURATION, STARTS)),
     **dict(_rows(VALIDATE, exit_codes.CONFIG_OPTION, VALIDATED)),
     **dict(_rows(VALIDATE, exit_codes.OK, ASKED)),
+    **dict(_rows(f"{MANAGE} host list", exit_codes.OK, LOGGED)),
     **dict(_rows(CONDUCTOR, exit_codes.CONFIGURATION, CONDUCTORS)),
     **dict(_rows(COMPUTE, exit_codes.CONFIGURATION, COMPUTES)),
     **dict(_rows(BOOT, exit_codes.CONFIGURATION, BOOTS)),
@@ -319,6 +327,17 @@ def test_tables_that_are_behind_or_missing(tmp_path: Path) -> None:
         status, said = say(tmp_path, command, "", url)
         assert status == exit_codes.FAILURE
         assert_named(said, ("at revision 0001", "upgrade them with: nova-scheduler-manage db sync"))
+
+
+@pytest.mark.parametrize("words", [f"{MANAGE} config show --all", f"{DAEMON} --help"])
+def test_output_that_nobody_reads_ends_a_program_without_a_word(words: str) -> None:
+    name, *arguments = words.split()
+    reading_end, writing_end = os.pipe()
+    os.close(reading_end)
+    command = [process.program(name), *arguments]
+    done = subprocess.run(command, stdout=writing_end, stderr=subprocess.PIPE, check=False)
+    os.close(writing_end)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a disk needs root")

@@ -136,7 +136,7 @@ class Deployment:
 
     def rows(self, name: str, *arguments: str) -> list[dict[str, Any]]:
         """Run a command that prints a table, as JSON."""
-        rows: list[dict[str, Any]] = json.loads(self.command(name, *arguments, "-f", "json"))
+        rows: list[dict[str, Any]] = json.loads(self.command(name, "-f", "json", *arguments))
         return rows
 
     def command(self, name: str, *arguments: str) -> str:

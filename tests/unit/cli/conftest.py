@@ -63,7 +63,7 @@ def manage(run) -> Run:
     """Run a command that prints JSON if anything; give that."""
 
     def manage(*words: str, status: int = exit_codes.OK) -> Any:
-        result, out, err = run(*words, "-f", "json")
+        result, out, err = run("-f", "json", *words)
         assert (result, err) == (status, "")
         return json.loads(out)
 

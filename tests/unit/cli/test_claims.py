@@ -76,7 +76,8 @@ def test_release(claim, database, run, words, left):
     claim(NAMES[1], "beta")
     status, out, err = run("claims", "release", *words)
     if left == NAMES[:2]:
-        assert (status, "CONSUMER" in err) == (exit_codes.FAILURE, True)
+        expected = exit_codes.FAILURE if words == [NAMES[3]] else exit_codes.USAGE
+        assert (status, "CONSUMER" in err) == (expected, True)
     else:
         assert (status, out) == (exit_codes.OK, "1 claim(s) closed\n")
     with database.read() as connection:
