@@ -121,6 +121,7 @@ def claims_database(conf: cfg.ConfigOpts, database: Database) -> Database:
         is_read_only=not url and database.is_read_only,
         option=CONNECTION if url else database.option,
         silence_timeout_seconds=database.silence_timeout_seconds,
+        connect_seconds=database.connect_seconds,
         limits=TransactionLimits(options.idle_transaction_seconds, options.lock_wait_seconds),
     )
     database.remember(claimed)

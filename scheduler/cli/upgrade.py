@@ -13,7 +13,7 @@ from scheduler.cli.command import Table
 from scheduler.conf import names, startup
 from scheduler.daemon.service import BINARY, build_manager
 from scheduler.db import compute_nodes, inspection, services
-from scheduler.db.database import FAILURES, Database
+from scheduler.db.database import FAILURES
 from scheduler.rpc import transport
 
 LOG = logging.getLogger(__name__)
@@ -46,13 +46,13 @@ class Check(command.List):
             "Driver, filters and weighers": self.check_parts,
             "Deprecated options": self.check_options,
         }
-        results = {name: _done(check, self.database) for name, check in checks.items()}
+        results = {name: self._done(check) for name, check in checks.items()}
         if results["Databases"].code is not Code.FAILURE:
-            results["Schedulers"] = _done(self.check_schedulers, self.database)
-            results["Compute hosts"] = _done(self.check_computes, self.database)
+            results["Schedulers"] = self._done(self.check_schedulers)
+            results["Compute hosts"] = self._done(self.check_computes)
         self.status = int(max(each.code for each in results.values()))
         return COLUMNS, [
-            (name, str(UPGRADE_CHECK_MSG_MAP[each.code]), each.details)
+            (name, str(UPGRADE_CHECK_MSG_MAP[each.code]), each.details or "")
             for name, each in results.items()
         ]
 
@@ -64,11 +64,18 @@ class Check(command.List):
             LOG.exception("The check itself failed")
             return exit_codes.UPGRADE_ERROR
 
+    def _done(self, check: Callable[[], Result]) -> Result:
+        """Run *check*; what it cannot get past is a failure."""
+        try:
+            return check()
+        except (errors.NovaException, *FAILURES) as error:
+            return Result(Code.FAILURE, self._line(self.database.unusable(error)))
+
     def check_databases(self) -> Result:
         """Each answers and has its tables at the revision that this release needs."""
         for finding in inspection.configured(self.databases):
             if finding.failure is not None:
-                return Result(Code.FAILURE, str(finding.failure))
+                return Result(Code.FAILURE, self._line(finding.failure))
         lost = [each.line() for each in inspection.cells(self.databases) if each.failure]
         return _warning("", lost)
 
@@ -133,14 +140,6 @@ class Check(command.List):
                     unreported.append(_name(node))
         texts = [f"{text}: {_shown(sorted(names))}" for text, names in wrong.items() if names]
         return Result(Code.WARNING, "; ".join(texts)) if texts else SUCCESS
-
-
-def _done(check: Callable[[], Result], database: Database) -> Result:
-    """Run *check*; what it cannot get past is a failure."""
-    try:
-        return check()
-    except (errors.NovaException, *FAILURES) as error:
-        return Result(Code.FAILURE, str(database.unusable(error)))
 
 
 def _warning(text: str, names: Sequence[str]) -> Result:

@@ -110,7 +110,8 @@ class Database:
         #: ``sqlite``, ``mysql`` or ``postgresql``.
         self.dialect_name = self.url.get_backend_name()
         self.silence_timeout_seconds = silence_timeout_seconds
-        self._connect_seconds = connect_seconds
+        self.connect_seconds = connect_seconds
+        self._refusal: errors.NovaException | None = None
         self._limits = limits
         self.is_embedded_default = is_embedded_default
         self._engine: Engine | None = None
@@ -182,7 +183,7 @@ class Database:
         db_url.check_files(url, self.option)
         if self.silence_timeout_seconds:
             url = db_url.with_timeout(url, self.silence_timeout_seconds)
-        if self._connect_seconds and self.dialect_name != "sqlite":
+        if self.connect_seconds and self.dialect_name != "sqlite":
             self._require_answer(url)
             arguments["max_retries"] = 0
         if db_url.requires_tls(url):
@@ -216,16 +217,19 @@ class Database:
                 raise self.unusable(error) from error
 
     def _require_answer(self, url: URL) -> None:
-        """Raise ConfigurationError unless a connection can be had in time."""
-        seconds = self._connect_seconds
+        """Raise ConfigurationError unless a connection can be had in time, which is tried once."""
+        if self._refusal is not None:
+            raise self._refusal
+        seconds = self.connect_seconds
         attempt = in_thread(lambda: _connect_once(db_url.with_timeout(url, seconds)))
         try:
             attempt.result(seconds)
         except TimeoutError as error:
-            silent = TimeoutError(f"no connection within {seconds} s")
-            raise self.unusable(silent) from error
+            self._refusal = self.unusable(TimeoutError(f"no connection within {seconds} s"))
+            raise self._refusal from error
         except FAILURES as error:
-            raise self.unusable(error) from error
+            self._refusal = self.unusable(error)
+            raise self._refusal from error
 
     def connect(self, **options: Any) -> Connection:
         """A connection with execution *options*, whose layout is known to ``layout.layout_of``."""
