@@ -28,7 +28,6 @@ from scheduler.drivers.filter_scheduler import FilterScheduler, Settings
 from scheduler.engine import evaluate
 from scheduler.engine.record import DecisionRecord
 from scheduler.hosts.candidates import Candidates, Scope, narrow, rows_of_nodes
-from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.table import HostTable, Key
 
@@ -46,19 +45,18 @@ class Result(enum.StrEnum):
 
 @dataclass(frozen=True)
 class State:
-    """Reports of the hosts, as they were read at one time."""
+    """Reports of the hosts, as they were known at one time."""
 
     table: HostTable
     now: float
+    #: The same time on the monotonic clock.
+    noted_at: float
     #: Uuids of the nodes that Placement offered; None if it was not asked.
-    nodes: frozenset[str] | None
+    nodes: frozenset[str] | None = None
 
-    @classmethod
-    def of(cls, host_manager: HostManager, offered: Offered | None) -> Self:
-        """That of *host_manager* now: a copy."""
-        with host_manager.lock:
-            table, now = host_manager.table.copy(), host_manager.clock()
-        return cls(table, now, None if offered is None else frozenset(offered.nodes))
+    def among(self, offered: Offered | None) -> Self:
+        """The same, if Placement offers these."""
+        return replace(self, nodes=None if offered is None else frozenset(offered.nodes))
 
 
 def reason_of(
@@ -66,18 +64,18 @@ def reason_of(
 ) -> Result:
     """The reason why instance number *same*, the first that differs, went where *outcome* says.
 
-    *states* are that before the decision, of the decision and those since.  No reason will do where
-    another host was better all the time.
+    *states* are that of the decision, and others from before the request until now.  No reason
+    will do where another host was better all the time.
     """
-    most, size = settings.policy.host_subset_size, states[0].table.capacity
+    most, size = settings.policy.host_subset_size, min(each.table.capacity for each in states)
     totals = np.stack([_totals(settings, request, outcome[:same], each)[:size] for each in states])
     if not outcome:  # refused
         return Result.STATE_MOVED if np.isneginf(totals).all(axis=1).any() else Result.OTHER
     row = states[0].table.rows.get(outcome[same])
-    if row is None:
+    if row is None or row >= size:
         return Result.STATE_MOVED  # the host is new
     its = totals[:, row]
-    if its[1] > -np.inf and np.count_nonzero(totals[1] > its[1]) < most:
+    if its[0] > -np.inf and np.count_nonzero(totals[0] > its[0]) < most:
         return Result.TIE if most == 1 else Result.RANDOM_SUBSET
     better = np.count_nonzero((totals > its[:, None]).all(axis=0))
     return Result.STATE_MOVED if its.max() > -np.inf and better < most else Result.OTHER
@@ -107,13 +105,18 @@ def _totals(
 OUTCOME_SECONDS: Final = 60.0
 """After so long nobody waits for the outcome of a request."""
 MOST_WAITING: Final = 32
-MOST_STATES: Final = 8
+MOST_STATES: Final = 12
 """Each waits with so many copies of the host table, if hosts go on to report: for 10,000 hosts
 of 3 MB each.  Those that wait at the same time share most of them."""
+STATES_KEPT: Final = 32
+STATE_SECONDS: Final = 1.0
+"""Age of the latest copy at which another is made, whatever hosts report: some may be down."""
+BEHIND_SECONDS: Final = 0.5
+"""The other scheduler may have had a request so long before the copy arrived here."""
 LATER: Final = 1.25
 """Ratio of a request's age to that when its outcome was asked for last: 25 times in a minute."""
 DIFFERENCES_KEPT: Final = 1000
-NOTHING: Final = Offered({})
+NOTHING: Final[Offered | None] = Offered({})
 
 
 @dataclass
@@ -121,7 +124,8 @@ class Waiting:
     """A decision whose outcome is not known yet; nothing is *decided* if it was refused."""
 
     request: Request
-    #: The state read last before the request, that of the decision, and those read since.
+    #: The state of the decision; those from the last before the request on, oldest first.
+    then: State
     states: list[State]
     decided: Sequence[Key] = ()
     began: float = field(default_factory=time.monotonic)
@@ -131,6 +135,11 @@ class Waiting:
     @property
     def age_seconds(self) -> float:
         return time.monotonic() - self.began
+
+    def thin_out(self) -> None:
+        """Keep MOST_STATES at most, as far apart as all of them were."""
+        while len(self.states) > MOST_STATES:
+            del self.states[1:-1:2]
 
 
 class ShadowScheduler(FilterScheduler):
@@ -144,6 +153,9 @@ class ShadowScheduler(FilterScheduler):
         self._results: Counter[Result] = Counter(dict.fromkeys(Result, 0))
         self._differences: deque[dict[str, Any]] = deque(maxlen=DIFFERENCES_KEPT)
         self._waiting: list[Waiting] = []
+        #: The states of the last seconds, and the table's version at the latest.
+        self._noted: deque[State] = deque(maxlen=STATES_KEPT)
+        self._version = -1
 
     def shadow_report(self) -> dict[str, Any]:
         """Number of requests by result, and the latest that differ, the newest first."""
@@ -155,33 +167,51 @@ class ShadowScheduler(FilterScheduler):
 
     def _answer(self, request: Request, record: DecisionRecord) -> Selections:
         """Decide once, and keep the decision until its outcome is known."""
-        manager = self.host_manager
-        before = State.of(manager, NOTHING)
-        waiting = Waiting(request, [before, before])
+        then, offered = self._note(), NOTHING
         try:
             with self.claims.open(request) as claiming:
                 record.placement = claiming.placement
                 offered = claiming.offered()
             self.bring_state_up_to_date(request.arrived_at)
-            with manager.lock:
-                then = State.of(manager, offered)
-                waiting.states = [replace(before, nodes=then.nodes), then]
+            with self.host_manager.lock:
+                then = self._note()
                 decided = self.decide(request, record, offered)
-                for each in reversed(decided.reservations):
-                    manager.reservations.release(each)
+                self._release(decided)
+                self._version = self.host_manager.table.version  # what was taken is given back
         except errors.NoValidHost:
-            self._waiting.append(waiting)
+            self._keep(request, then.among(offered))
             raise
         chosen = [first for first, *_alternates in decided.selections]
-        waiting.decided = [(each.service_host, each.nodename) for each in chosen]
-        self._waiting.append(waiting)
+        keys = [(each.service_host, each.nodename) for each in chosen]
+        self._keep(request, then.among(offered), keys)
         return decided.selections
+
+    def _keep(self, request: Request, then: State, decided: Sequence[Key] = ()) -> None:
+        since = (request.arrived_at or time.monotonic()) - BEHIND_SECONDS
+        with self.host_manager.lock:
+            noted = list(self._noted)
+            first = sum(each.noted_at < since for each in noted[1:])
+            self._waiting.append(Waiting(request, then, noted[first:], decided))
+
+    def _note(self) -> State:
+        """The hosts as they are known now; all who wait get it, if it is new."""
+        manager, noted_at = self.host_manager, time.monotonic()
+        with manager.lock:
+            is_old = not self._noted or noted_at - self._noted[-1].noted_at > STATE_SECONDS
+            if is_old or manager.table.version != self._version:
+                self._version = manager.table.version
+                state = State(manager.table.copy(), manager.clock(), noted_at)
+                self._noted.append(state)
+                for each in list(self._waiting):
+                    each.states.append(state)
+                    each.thin_out()
+            return self._noted[-1]
 
     def look(self, read: Callable[[Request, Mapping[str, str]], list[Key] | None]) -> None:
         """Ask *read* for outcomes, and compare; called again and again by one thread."""
         with contextlib.suppress(errors.StateUnavailable):
             self.host_manager.refresh()
-        self._note_reports()
+        self._note()
         excess = len(self._waiting) - MOST_WAITING
         for number, each in enumerate(list(self._waiting)):
             outcome = None
@@ -192,29 +222,20 @@ class ShadowScheduler(FilterScheduler):
                 self._waiting.remove(each)
                 self._count(each, outcome)
 
-    def _note_reports(self) -> None:
-        """Add what hosts report now to the decisions that the other scheduler may still be at."""
-        version = self.host_manager.table.version
-        young = [each for each in list(self._waiting) if len(each.states) < MOST_STATES]
-        if behind := [each for each in young if each.states[-1].table.version != version]:
-            state = State.of(self.host_manager, NOTHING)
-            for each in behind:
-                each.states.append(replace(state, nodes=each.states[1].nodes))
-
     def compare(self, waiting: Waiting, outcome: Sequence[Key]) -> Result:
         """Compare the decision *waiting* with *outcome*, the hosts that its instances got."""
         if list(waiting.decided) == list(outcome):
             return Result.AGREED
         pairs = enumerate(zip(waiting.decided, outcome, strict=False))
         same = next((number for number, (here, there) in pairs if here != there), 0)
-        request = waiting.request
-        offered: Offered | None = NOTHING
+        request, offered = waiting.request, NOTHING
         with contextlib.suppress(errors.NoValidHost), self.claims.open(request) as claiming:
             offered = claiming.offered()
         with contextlib.suppress(errors.StateUnavailable):
             self.host_manager.refresh()
-        states = (*waiting.states, State.of(self.host_manager, offered))
-        return reason_of(self.settings, request, same, outcome, states)
+        then, latest = waiting.then, self._note().among(offered)
+        others = [replace(each, nodes=then.nodes) for each in waiting.states]
+        return reason_of(self.settings, request, same, outcome, [then, *others, latest])
 
     def _count(self, waiting: Waiting, outcome: Sequence[Key] | None) -> None:
         result = Result.OUTCOME_UNKNOWN if outcome is None else self.compare(waiting, outcome)

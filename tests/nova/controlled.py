@@ -30,7 +30,7 @@ class ControlledScheduler(ShadowScheduler):
         self._drawn: dict[str, Counter[str]] = defaultdict(Counter)
 
     def compare(self, waiting: Waiting, outcome: Sequence[Key]) -> Result:
-        then = waiting.states[1]
+        then = waiting.then
         table, offered = then.table, then.nodes or ()
         kinds: dict[str, list[Key]] = {"offered": [], "not offered": []}
         for key, row in table.rows.items():

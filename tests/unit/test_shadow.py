@@ -5,6 +5,7 @@ import datetime
 import random
 import subprocess
 import sys
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,8 @@ from scheduler.db.databases import Databases
 from scheduler.db.tables import compute_nodes, instances
 from scheduler.manager import SchedulerManager
 from scheduler.rpc import transport
-from scheduler.shadow import MOST_WAITING, Outcomes, ShadowScheduler
+from scheduler.rpc.context import RequestContext
+from scheduler.shadow import MOST_STATES, MOST_WAITING, Outcomes, ShadowScheduler
 from tests.builders import a_conf
 from tests.waiting import wait_until
 from tests.world import fleet
@@ -54,12 +56,15 @@ class World:
     def driver(self) -> ShadowScheduler:
         return self.manager.driver
 
-    def decide(self, count: int = 1, **fields: Any) -> tuple[list[str], list[str]]:
+    def decide(
+        self, count: int = 1, age_seconds: float = 0, **fields: Any
+    ) -> tuple[list[str], list[str]]:
         """Decide one request; its instances and their hosts, none if it was refused."""
+        context = RequestContext(arrived_at=time.monotonic() - age_seconds)
         names = [str(uuid.uuid4()) for _ in range(count)]
         with contextlib.suppress(errors.NoValidHost):
             spec = fleet.a_spec(names[0], num_instances=count, **fields)
-            chosen = self.manager.select_destinations(None, spec_obj=spec, instance_uuids=names)
+            chosen = self.manager.select_destinations(context, spec_obj=spec, instance_uuids=names)
             return names, [each["host"] for each in chosen]
         return names, []
 
@@ -70,17 +75,18 @@ class World:
             connection.execute(update.values(free_ram_mb=free_mb, updated_at=now()))
 
     def place(self, names: Sequence[str], hosts: Sequence[str]) -> str | None:
-        """Let the other scheduler give instances to *hosts*, or none; the latest difference."""
+        """Let the other scheduler give instances to *hosts*, or none; the difference, if any."""
         with self.database.write() as connection:
             for name, host in zip(names, hosts or [None] * len(names), strict=True):
                 state = "building" if host else "error"
                 values = {"uuid": name, "host": host, "node": host, "vm_state": state, "deleted": 0}
                 values |= {"memory_mb": 1, "created_at": now(), "updated_at": now()}
                 connection.execute(instances.insert().values(**values))
-        wait_until(lambda: self.look()["waiting"] == 0, 60, "outcomes")
-        report = self.driver.shadow_report()
-        (latest, *_others) = [*report["differences"], {"instances": ""}]
-        return latest["result"] if latest["instances"] == ", ".join(names) else None
+        known = sum(self.driver.shadow_report()["results"].values())
+        wait_until(lambda: sum(self.look()["results"].values()) > known, 60, "the outcome")
+        differences = self.driver.shadow_report()["differences"]
+        found = {each["instances"]: each["result"] for each in differences}
+        return found.get(", ".join(names))
 
     def look(self) -> dict[str, Any]:
         self.driver.look(Outcomes(self.databases, self.driver).read)
@@ -157,16 +163,28 @@ def test_a_difference_has_a_reason(name: str, tmp_path: Path) -> None:
         assert sum(world.driver.shadow_report()["results"].values()) == 1
 
 
-def test_the_other_scheduler_may_have_read_before_a_report(world: World) -> None:
-    world.free("h1", 64 * STEP_MB)
-    names, decided = world.decide()
-    assert (decided, world.place(names, ["h4"])) == (["h1"], "state_moved")
+#: By name: seconds since the request came, decisions on others meanwhile, memory that a host
+#: reports one after the other before the decision and after it.
+READ: dict[str, tuple[float, int, Sequence[int], Sequence[int]]] = {
+    "before a report": (0, 0, [64, 1], []),
+    "long before a copy was decided on": (3, 0, [64, 1, 2], []),
+    "for a moment": (0, 0, [], [64, 1]),
+    "for a moment, among decisions on others": (0, 2 * MOST_STATES, [], [64, 1]),
+    "of many": (0, 0, [], [64, *range(1, 2 * MOST_STATES)]),
+}
 
 
-def test_the_other_scheduler_may_have_read_what_was_reported_for_a_moment(world: World) -> None:
-    names, decided = world.decide()
-    for free_mb in (64 * STEP_MB, STEP_MB):
-        world.free("h1", free_mb)
+@pytest.mark.parametrize("name", READ)
+def test_the_other_scheduler_may_have_read_what_was_reported(name: str, world: World) -> None:
+    seconds, others, before, after = READ[name]
+    for steps in before:
+        world.free("h1", steps * STEP_MB)
+        world.look()
+    names, decided = world.decide(age_seconds=seconds)
+    for _ in range(others):
+        world.place(*world.decide())
+    for steps in after:
+        world.free("h1", steps * STEP_MB)
         world.look()
     assert (decided, world.place(names, ["h1"])) == (["h4"], "state_moved")
 
