@@ -55,7 +55,7 @@ check: $(VENV)/ready-check  ## Check style and types, run the quick unit tests: 
 
 # Each takes at most an hour, goes on where it was stopped, and keeps what it found in docs/evidence.
 .PHONY: nightly
-nightly: $(VENV)/ready-fuzz servers  ## Run all that takes long: faults, soak, race, fuzz, test-nova, test-nova-functional, test-versions
+nightly: $(VENV)/ready-fuzz servers  ## Run all that takes long: faults, soak, race, fuzz, test-nova, test-shadow, test-nova-functional, test-versions
 	@$(RUN)/python -m tests.nightly $(NIGHTLY_ARGS)
 
 .PHONY: faults
@@ -83,10 +83,8 @@ test-nova: $(VENV)/ready-test servers  ## Run the tests with a real Nova, which 
 	@$(RUN)/python -m tests.nightly nova $(NIGHTLY_ARGS)
 
 .PHONY: test-shadow
-test-shadow: SHADOW_REQUESTS ?= 1000
-test-shadow: $(VENV)/ready-test servers  ## Compare a shadow with Nova's scheduler on SHADOW_REQUESTS requests
-	@SHADOW_REQUESTS=$(SHADOW_REQUESTS) PYTHONHASHSEED=0 $(RUN)/python -m pytest -q -m nova \
-		-o log_cli=true -o log_cli_level=INFO tests/nova/test_shadow.py
+test-shadow: $(VENV)/ready-test servers  ## Compare a shadow with Nova's scheduler on a thousand requests
+	@$(RUN)/python -m tests.nightly shadow $(NIGHTLY_ARGS)
 
 # MODULES: some of those in tests/nova_functional/modules.txt.  Goes on where it was stopped.
 .PHONY: test-nova-functional

@@ -1,4 +1,4 @@
-"""The long runs: faults, soak, race, fuzz, simulation, Nova, samples, packages, versions.
+"""The long runs: faults, soak, race, fuzz, simulation, Nova, shadow, samples, packages, versions.
 
     python -m tests.nightly              # all
     python -m tests.nightly race soak    # some
@@ -83,7 +83,8 @@ class Part:
 
 def parts() -> Mapping[str, Part]:
     """Every part of the night."""
-    nova = sorted((ROOT / "tests" / "nova").rglob("test_*.py"))
+    paths = sorted((ROOT / "tests" / "nova").rglob("test_*.py"))
+    nova = {each.stem: (*_PYTEST, str(each.relative_to(ROOT))) for each in paths}
     return {
         "faults": Part(
             {each: (*_PYTEST, "-m", "faults", "tests/faults", "-k", f"{each}:") for each in FAULTS}
@@ -113,7 +114,8 @@ def parts() -> Mapping[str, Part]:
         ),
         "fuzz": Part({each: ("tests.fuzz", each) for each in listed()}, at_a_time=2),
         "simulation": Part(SIMULATION),
-        "nova": Part({each.stem: (*_PYTEST, str(each.relative_to(ROOT))) for each in nova}),
+        "shadow": Part({"beside Nova's scheduler": nova.pop("test_shadow")}),
+        "nova": Part(nova),
         "nova-functional": Part({"all modules": ("tests.nova_functional", "--ours-first")}),
         "samples": Part({name: (*_PYTEST, *paths) for name, paths in SAMPLES.items()}),
         "packages": Part(PACKAGES),
