@@ -108,7 +108,6 @@ MOST_WAITING: Final = 32
 MOST_STATES: Final = 12
 """Each waits with so many copies of the host table, if hosts go on to report: for 10,000 hosts
 of 3 MB each.  Those that wait at the same time share most of them."""
-STATES_KEPT: Final = 32
 STATE_SECONDS: Final = 1.0
 """Age of the latest copy at which another is made, whatever hosts report: some may be down."""
 BEHIND_SECONDS: Final = 0.5
@@ -136,9 +135,10 @@ class Waiting:
     def age_seconds(self) -> float:
         return time.monotonic() - self.began
 
-    def thin_out(self) -> None:
-        """Keep MOST_STATES at most, as far apart as all of them were."""
-        while len(self.states) > MOST_STATES:
+    def add(self, state: State) -> None:
+        """Add *state*; of more than MOST_STATES every second one goes."""
+        self.states.append(state)
+        if len(self.states) > MOST_STATES:
             del self.states[1:-1:2]
 
 
@@ -154,7 +154,7 @@ class ShadowScheduler(FilterScheduler):
         self._differences: deque[dict[str, Any]] = deque(maxlen=DIFFERENCES_KEPT)
         self._waiting: list[Waiting] = []
         #: The states of the last seconds, and the table's version at the latest.
-        self._noted: deque[State] = deque(maxlen=STATES_KEPT)
+        self._noted: deque[State] = deque(maxlen=MOST_STATES)
         self._version = -1
 
     def shadow_report(self) -> dict[str, Any]:
@@ -193,25 +193,24 @@ class ShadowScheduler(FilterScheduler):
             first = sum(each.noted_at < since for each in noted[1:])
             self._waiting.append(Waiting(request, then, noted[first:], decided))
 
-    def _note(self) -> State:
-        """The hosts as they are known now; all who wait get it, if it is new."""
-        manager, noted_at = self.host_manager, time.monotonic()
+    def _note(self, least_seconds: float = 0.0) -> State:
+        """The hosts as they are known now, or were so long ago; who waits gets it, if it is new."""
+        manager, now = self.host_manager, time.monotonic()
         with manager.lock:
-            is_old = not self._noted or noted_at - self._noted[-1].noted_at > STATE_SECONDS
-            if is_old or manager.table.version != self._version:
+            age = now - self._noted[-1].noted_at if self._noted else np.inf
+            is_new = manager.table.version != self._version
+            if age >= (least_seconds if is_new else STATE_SECONDS):
                 self._version = manager.table.version
-                state = State(manager.table.copy(), manager.clock(), noted_at)
-                self._noted.append(state)
+                self._noted.append(State(manager.table.copy(), manager.clock(), now))
                 for each in list(self._waiting):
-                    each.states.append(state)
-                    each.thin_out()
+                    each.add(self._noted[-1])
             return self._noted[-1]
 
     def look(self, read: Callable[[Request, Mapping[str, str]], list[Key] | None]) -> None:
         """Ask *read* for outcomes, and compare; called again and again by one thread."""
         with contextlib.suppress(errors.StateUnavailable):
             self.host_manager.refresh()
-        self._note()
+        self._note(0.0 if self._waiting else BEHIND_SECONDS)
         excess = len(self._waiting) - MOST_WAITING
         for number, each in enumerate(list(self._waiting)):
             outcome = None
