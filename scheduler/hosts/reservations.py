@@ -54,12 +54,12 @@ class Reservations:
     def __init__(self, table: HostTable, expiry_seconds: float = EXPIRY_SECONDS) -> None:
         self.table = table
         self.expiry_seconds = expiry_seconds
-        self._of_key: dict[Key, list[Reservation]] = {}
-        self._of_uuid: dict[str | None, list[Reservation]] = {}
+        self._of_key: dict[Key, dict[Reservation, None]] = {}
+        self._of_uuid: dict[str | None, dict[Reservation, None]] = {}
         #: Those that something was read of since they were judged, in order.
         self._touched: dict[Reservation, None] = {}
         #: By second since the epoch those that expire within it.
-        self._expiring: dict[int, list[Reservation]] = {}
+        self._expiring: dict[int, dict[Reservation, None]] = {}
         #: Values of the rows with reservations, without these.
         self._reported: dict[Key, dict[str, Any]] = {}
         self._left_out: Collection[Reservation] = ()
@@ -182,10 +182,10 @@ class Reservations:
                 reported[name] = self.table.content(row, name)
 
     def _keep(self, reservation: Reservation) -> None:
-        self._expiring.setdefault(reservation.last_second, []).append(reservation)
-        self._of_key.setdefault(reservation.key, []).append(reservation)
+        self._expiring.setdefault(reservation.last_second, {})[reservation] = None
+        self._of_key.setdefault(reservation.key, {})[reservation] = None
         if reservation.uuid:
-            self._of_uuid.setdefault(reservation.uuid, []).append(reservation)
+            self._of_uuid.setdefault(reservation.uuid, {})[reservation] = None
 
     def _show(self, reservation: Reservation) -> None:
         """Show its placeholder on its host, unless the instance is on some host already."""
@@ -268,7 +268,7 @@ class Reservations:
         self._reported.pop(key, None)
         for each in self._of_key.get(key, ()):
             self._take(each, self.table.rows[key])
-        self._touched.update(dict.fromkeys(self._of_key.get(key, ())))
+        self._touched.update(self._of_key.get(key, {}))
 
     def settle(self, now: float, found: Sequence[Any] = ()) -> None:
         """End every reservation that the state just read has caught up with.
@@ -292,7 +292,7 @@ class Reservations:
         """Those that may be over: all others are as they were when judged last."""
         several, self._touched = self._touched, {}
         for second in [each for each in self._expiring if each <= now]:
-            several.update(dict.fromkeys(self._expiring[second]))
+            several.update(self._expiring[second])
         return several
 
     def end_of(self, reservation: Reservation, now: float) -> End | None:
@@ -348,8 +348,8 @@ class NewtonReservations(Reservations):
             self._forget(each)
 
 
-def drop(lists: dict[Any, list[Any]], key: Any, one: Any) -> None:
-    """Take *one* out of the list of *key*, and an empty list out of *lists*."""
-    lists[key].remove(one)
-    if not lists[key]:
-        del lists[key]
+def drop(sets: dict[Any, dict[Any, None]], key: Any, one: Any) -> None:
+    """Take *one* out of the set of *key*, and an empty set out of *sets*."""
+    del sets[key][one]
+    if not sets[key]:
+        del sets[key]
