@@ -38,7 +38,7 @@ def scheduler(
         transport_url,
         database_url,
         backend=settings.get("backend", "eventlet"),
-        settings=_options(settings),
+        settings=_options(settings, folder),
     )
     if profile is not None:
         deployment.run_by = (sys.executable, "-m", "cProfile", "-o", str(profile))
@@ -47,16 +47,17 @@ def scheduler(
     return deployment, daemon
 
 
-def _options(settings: Settings) -> Mapping[str, Mapping[str, Any]]:
+def _options(settings: Settings, folder: Path) -> Mapping[str, Mapping[str, Any]]:
     """What the configuration file says: lists as the options take them, no debugging lines."""
     groups = configuration.groups(settings)
-    texts = {
+    texts: dict[str, dict[str, Any]] = {
         group: {
             name: ",".join(value) if isinstance(value, list) else value
             for name, value in values.items()
         }
         for group, values in groups.items()
     }
+    texts["recording"] = {"directory": folder, **texts.get("recording", {})}
     # Nothing sends heartbeats for the hosts.
     return {**texts, "DEFAULT": {"debug": False, "service_down_time": 86400, **texts["DEFAULT"]}}
 

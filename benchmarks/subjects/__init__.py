@@ -9,6 +9,7 @@ from benchmarks.subjects.bus import Calls
 from benchmarks.subjects.cloud import BareClaims, CloudCalls
 from benchmarks.subjects.decision import EngineDecisions, RowByRowDecisions
 from benchmarks.subjects.nova import NovaDecisions
+from benchmarks.subjects.planning import FreedHosts
 from benchmarks.subjects.refresh import Refreshes
 from benchmarks.subjects.start import Starts
 from benchmarks.workload import Settings, WorkloadError
@@ -21,6 +22,7 @@ KINDS: Mapping[str, Callable[[Settings, Session], Subject]] = {
     "arrivals": Arrivals,
     "start": Starts,
     "nova": NovaDecisions,
+    "plan": FreedHosts,
     "cloud": CloudCalls,
     "bare": BareClaims,
 }
