@@ -86,9 +86,12 @@ def save(path: Path, lines: Iterable[Line]) -> int:
     """Write a segment of *lines*, each of which names its worker; how many.  Raises OSError."""
     number = 0
     with _begun(path, "several") as file:
-        for line in lines:
-            file.write(_text(line))
-            number += 1
+        try:
+            for number, line in enumerate(lines, 1):  # noqa: B007
+                file.write(_text(line))
+        except BaseException:
+            path.unlink()  # half a history would look like a whole one
+            raise
     return number
 
 
@@ -136,13 +139,15 @@ class Segment:
         try:
             with gzip.open(self.path, "rt", encoding="utf-8", errors="surrogatepass") as file:
                 header = self._checked(json.loads(file.readline() or "null"))
-                for number, text in enumerate(file, 2):
+                number = 2  # so that it is right where the next line cannot be read
+                for text in file:
                     line = {"worker": header["worker"], **json.loads(text)}
                     back = last.get(line["worker"], -math.inf) - line["now"]
                     if back > 0 and not line["full"]:
                         raise ValueError(f"the clock went back by {back:g} s")
                     last[line["worker"]] = line["now"]
                     yield number, line
+                    number += 1
         except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
             fault = errors.UnusableInput(path=self.path, line=number, reason=str(error))
             if not self._lenient:
