@@ -22,22 +22,26 @@ def is_recording(path: Path) -> bool:
 def read_arrivals(paths: Sequence[Path], faults: Faults) -> Workload:
     """The requests of several segments by the time of their last decision.
 
-    A server lives until it is on no host any more; those that are there at the end stay.
+    A server lives until some worker has it on no host any more; those that are there at the end
+    stay.
     """
     asked: dict[Any, Line] = {}
     workers: dict[str, _Worker] = defaultdict(_Worker)
-    ended: dict[str, float] = {}
+    latest: dict[str, float] = {}
+    left: dict[str, list[float]] = defaultdict(list)
     for path in paths:
         segment = Segment(path, lenient=faults.lenient)
         for _number, line in segment:
-            uuids = names_of(line)
-            gone = workers[line["worker"]].take(line, uuids)
-            ended.update((uuid, line["now"]) for uuid in gone)
-            for uuid in uuids:
-                ended.pop(uuid, None)
+            uuids, now = names_of(line), line["now"]
+            here, gone = workers[line["worker"]].take(line, uuids)
+            latest.update((uuid, max(now, latest.get(uuid, now))) for uuid in here)
+            for uuid in gone:
+                left[uuid].append(now)
             asked[line["seed"], tuple(uuids)] = line
         faults.notes += segment.notes
     lines = sorted(asked.values(), key=lambda each: each["now"])
+    since = {uuid: [at for at in times if at >= latest[uuid]] for uuid, times in left.items()}
+    ended = {uuid: min(times) for uuid, times in since.items() if times}
     arrivals = [_arrival(line, ended) for line in lines if line["answer"] is not None]
     if not arrivals:
         raise errors.InvalidRequest(field=str(paths[0]), reason="it has no decisions")
@@ -51,19 +55,19 @@ class _Worker:
     def __init__(self) -> None:
         self.events: list[HostEvent] = []
         self._state = RecordedTable()
-        self._placed, self._latest = set[str](), list[str]()
+        self._latest = set[str]()
         self._hosts, self._gone, self._off = set[str](), set[str](), set[str]()
         self._down_seconds = math.inf
 
-    def take(self, line: Line, uuids: list[str]) -> set[str]:
-        """Take note of *line*, which places *uuids*; the servers that are on no host any more."""
+    def take(self, line: Line, uuids: list[str]) -> tuple[set[str], set[str]]:
+        """Take note of *line*, which places *uuids*: the servers that came, and those that went."""
+        before = self._state.table.host_of_instance if line["full"] else {}
         self._state.apply(line)
         table = self._state.table
+        here = {values[0] for _host, new, _gone in line["instances"] for values in new}
         gone = {uuid for _host, _new, several in line["instances"] for uuid in several}
-        gone.update(self._latest)  # they may have gone before any line had them
-        self._latest = uuids if line["answer"] else []
-        ended = (gone & self._placed) - table.host_of_instance.keys()
-        self._placed.update(self._latest)
+        gone.update(before, self._latest)  # the latest may have gone before any line had them
+        self._latest = set(uuids if line["answer"] else ())
         for _group, name, value in line.get("options", ()):
             if name == "service_down_time":
                 self._down_seconds = value
@@ -71,7 +75,7 @@ class _Worker:
             self._hosts |= table.rows_of_host.keys()
             self._gone = self._hosts - table.rows_of_host.keys()
         self._note_hosts(line["now"])
-        return ended
+        return here | self._latest, gone - table.host_of_instance.keys() - self._latest
 
     def _note_hosts(self, now: float) -> None:
         table = self._state.table

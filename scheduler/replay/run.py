@@ -178,8 +178,9 @@ class Run:
         record = outcome.record
         spec, count = record.request.copy(), record.num_instances
         spec.num_instances = count
+        uuids = [_uuid(number, "e") for number in range(count)]  # or servers would be replaced
         with self.fleet.reservations.without(outcome.servers):
-            again = self.fleet.place(spec, seed=record.seed, wants_detail=True)
+            again = self.fleet.place(spec, uuids, seed=record.seed, wants_detail=True)
             self.fleet.remove(again.servers)
         return str(to_dict(again.record)["cause"])
 

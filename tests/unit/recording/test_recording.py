@@ -38,6 +38,7 @@ def play(fleet: VirtualFleet) -> None:
         )
         if number % 2:
             spec.instance_group = None
+        spec.instance_uuid = UUIDS[number]
         fleet.place(spec, UUIDS[number : number + 3], seed=number, with_alternates=True)
         fleet.clock.advance(fleet.clock() + 10)
         fleet.finish_builds(fleet.reservations.of(UUIDS[number : number + 2]))
@@ -144,14 +145,18 @@ def test_a_truncated_segment_is_named_or_used_as_far_as_it_goes(recorded) -> Non
         judged(path)
     tally = judged(path, lenient=True).tally
     assert tally.same == tally.decisions > 10
+    target = path.with_name("merged.jsonl.gz")
+    with pytest.raises(errors.UnusableInput, match=f"line {tally.decisions + 2}: "):
+        save(target, merged([path]))
+    assert not target.exists()
 
 
-def two_workers(tmp_path: Path, *, sees: bool = True) -> list[Path]:
-    """A day of two workers: one places, the other *sees* that, and its clock is behind."""
+def two_workers(tmp_path: Path, *, sees: bool = True, behind: float = 500) -> list[Path]:
+    """A day of two workers: one places, the other *sees* that, and its clock is *behind*."""
     first, second = fleets = [a_fleet(), a_fleet()]
     writers = [Writer(tmp_path, name, 1, 100) for name in ("a", "b")]
     journals = [Journal(f.driver, w) for f, w in zip(fleets, writers, strict=True)]
-    first.clock.advance(first.clock() + 500)
+    first.clock.advance(first.clock() + behind)
     for number in range(6):
         spec = a_request(project_id="red", user_id="ann")
         spec.ignore_hosts = ["host-1"]
@@ -159,6 +164,8 @@ def two_workers(tmp_path: Path, *, sees: bool = True) -> list[Path]:
         if sees:
             second.reservations.add(dataclasses.replace(placed.servers[0]))
         second.place(a_request(project_id="blue"), UUIDS[number + 10 : number + 11])
+        if sees:
+            second.remove(second.reservations.of(UUIDS[4:5]))
     for each in journals:
         each.close()
     return sorted(tmp_path.glob("*.gz"))
@@ -171,6 +178,11 @@ def test_workers_are_merged_by_what_they_have_seen_of_each_other(tmp_path) -> No
     tally = judged(tmp_path / "all.jsonl.gz").tally
     assert (tally.decisions, tally.same, tally.different) == (12, 12, [])
     assert len(read_arrivals([tmp_path / "all.jsonl.gz"], Faults()).arrivals) == 12
+
+
+def test_a_server_has_ended_when_any_worker_has_seen_that(tmp_path) -> None:
+    arrivals = read_arrivals(two_workers(tmp_path, behind=0), Faults()).arrivals
+    assert [a.uuids for a in arrivals if max(a.lifetimes) < math.inf] == [UUIDS[4:5]]
 
 
 def test_workers_that_have_not_seen_each_other_are_merged_by_time(tmp_path) -> None:
@@ -212,6 +224,9 @@ def test_a_recording_is_a_workload(recorded) -> None:
     assert 0 < workload.arrivals[0].lifetimes[0] <= 20
     fleet = recorded_fleet(a_conf(host_subset_size=2), recorded[0])
     assert len(fleet.table) == 6
+    run = Run(fleet.copy(), events=workload.events)
+    run.explain_again(run.ask(workload.arrivals[0]))
+    assert fleet.table.host_of_instance.keys() < run.fleet.table.host_of_instance.keys()
     run = Run(fleet, events=workload.events)
     play_all(run, workload.arrivals)
     result = run.result()
