@@ -133,7 +133,7 @@ function tiles(recorded) {
   servers("day", recorded);
   const times = timesText(workers.times, workers.answering[0]?.buckets_per_doubling);
   $("tile-time").textContent = times?.median ?? "–";
-  $("tile-time-note").textContent = times ? `99 of 100 within ${times.most}; ${several(decided, "decision")} in the last hour` : "no decision in the last hour";
+  $("tile-time-note").textContent = times ? `99 of 100 within ${times.most}; ${several(decided, "decision")} in the last hour` : "none by these workers in the last hour";
   $("tile-claims").textContent = count(workers.reservations);
   const { races_lost: lost } = workers.servers("hour");
   $("tile-claims-note").textContent = `claims = ${workers.answering[0]?.claims ?? "?"}; ${several(lost, "race")} lost in the last hour`;
