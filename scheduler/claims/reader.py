@@ -1,5 +1,6 @@
 """Reads of the tables of claims by one worker, and closing and purging in them."""
 
+import collections
 import datetime
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
@@ -85,6 +86,10 @@ class ClaimReader:
         self._reading = threading.Lock()
         self._needs_all = True
         self._all_read_at = self._closed_at = self._purged_at = NEVER
+        #: Ids of the newest claims at the last times for a purge, of which the first is long ago.
+        self._newest = collections.deque[int](
+            maxlen=round(KEPT.total_seconds() / PURGE_SECONDS) + 1
+        )
 
     def want_all(self) -> None:
         """Make the next read one of all claims."""
@@ -93,6 +98,7 @@ class ClaimReader:
     def start_over(self) -> None:
         """Know nothing of what was read before."""
         self.ids = KnownIds()
+        self._newest.clear()
         self.want_all()
 
     def read(
@@ -164,13 +170,17 @@ class ClaimReader:
         return True
 
     def purge(self, now: float) -> None:
-        """Delete claims that were closed long ago, if it is time for that, but the newest."""
+        """Delete claims that were closed long ago, if it is time for that.
+
+        The one that was the newest so long ago is kept: whoever has read since then, and found
+        nothing, knows the history by it.
+        """
         if is_due(self._purged_at, PURGE_SECONDS, now):
-            newest = self.ids.newest[0]
-            self.database.write_retrying(
-                lambda conn: claim_rows.purge(conn, utc(now) - KEPT, newest)
-            )
             self._purged_at = now
+            self._newest.append(self.ids.newest[0])
+            if len(self._newest) == self._newest.maxlen:
+                before, oldest = utc(now) - KEPT, self._newest[0]
+                self.database.write_retrying(lambda conn: claim_rows.purge(conn, before, oldest))
 
 
 def _is_other(last: tuple[int, int], generation: int | None) -> bool:

@@ -156,16 +156,22 @@ def test_what_shows_elsewhere_or_is_over_is_not_written_again(fleet, worker):
     assert sum(one.free_mb().values()) == 10 * GB
 
 
-def test_who_slept_for_long_takes_purged_claims_for_no_other_history(fleet, worker, clock):
+@pytest.mark.parametrize("reads", [False, True], ids=["slept", "read, and nothing came for long"])
+def test_purged_claims_are_taken_for_no_other_history(fleet, worker, clock, reads):
     one, other, callers = worker(), worker(), Callers(fleet)
     callers.ask(one)
     [name] = callers.given
     fleet.delete(name)
-    for _time in range(8):
+    for minute in range(8):
         clock.pass_by(60)
-        callers.ask(other)
+        if reads:
+            one.manager.refresh()
+        if not reads or minute == 7:
+            callers.ask(other)
         other.manager.refresh()
+    clock.pass_by(60)
+    other.manager.refresh()
     callers.ask(one)
     assert one.manager.reservations.histories_lost == other.manager.reservations.histories_lost == 0
     with fleet.database.read() as conn:
-        assert not claim_rows.of_consumers(conn, [name]), "purged"
+        assert bool(claim_rows.of_consumers(conn, [name])) is reads, "kept for one, or purged"
