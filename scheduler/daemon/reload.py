@@ -56,11 +56,17 @@ class Reloading:
             put_in_force = build(change.conf)
             self._put_in_force(change.conf, put_in_force)
         except errors.NovaException as error:
-            is_said = warns or isinstance(error, errors.StateUnavailable)  # of this worker alone
-            said = mistakes.line(error, startup.used_files(self.conf))
-            level = logging.ERROR if is_said else logging.DEBUG
-            LOG.log(level, "The configuration stays as it was: %s", said)
-            return Outcome.REFUSED
+            refusal = error
+        else:
+            return self._taken_over(change, warns=warns)
+        # Out of the handler, where the library would add the error to the line.
+        is_said = warns or isinstance(refusal, errors.StateUnavailable)  # of this worker alone
+        said = mistakes.line(refusal, startup.used_files(self.conf))
+        level = logging.ERROR if is_said else logging.DEBUG
+        LOG.log(level, "The configuration stays as it was: %s", said)
+        return Outcome.REFUSED
+
+    def _taken_over(self, change: Change, *, warns: bool) -> Outcome:
         self.conf = change.conf
         if warns:
             startup.warn_of_unknown(change.conf)
