@@ -161,13 +161,11 @@ class ClaimReader:
             self.ids.add([read.newest])
             self.ids.skipped.clear()
 
-    def close(self, over: Mapping[int, int], now: float) -> bool:
-        """Close claims that are *over*, if it is time for that; whether it is."""
-        if not over or not is_due(self._closed_at, CLOSE_SECONDS, now):
-            return False
-        self.database.write_retrying(lambda conn: claim_rows.close(conn, over, utc(now)))
-        self._closed_at = now
-        return True
+    def close(self, over: Mapping[int, int], now: float) -> None:
+        """Close claims that are *over*, if it is time for that."""
+        if over and is_due(self._closed_at, CLOSE_SECONDS, now):
+            self.database.write_retrying(lambda conn: claim_rows.close(conn, over, utc(now)))
+            self._closed_at = now
 
     def purge(self, now: float) -> None:
         """Delete claims that were closed long ago, if it is time for that.

@@ -5,7 +5,6 @@ while no foreign claim is counted on its hosts that was not counted before it
 (docs/decisions/0007).
 """
 
-import itertools
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,33 +32,28 @@ UNNAMED = "unnamed-"
 #: other does it a little later.
 CLOSE_OWN_AFTER_SECONDS = 2.0
 CLOSE_FOREIGN_AFTER_SECONDS = 15.0
-NEVER_CLOSED = float("inf")
 #: While answers of this worker show nowhere else, it looks so often whether their claims are there.
 LOOK_SECONDS = 1.0
 
 
 class Counted(NamedTuple):
-    """The claims of a host that are counted: all up to *generation* of its row *id*.
-
-    *state* is another number, of this worker's own, whenever a foreign claim is counted.
-    """
+    """The claims of a host that are counted: all up to *generation* of its row *id*."""
 
     id: int
     generation: int
-    state: int
 
 
 @dataclass(slots=True, eq=False)
 class Claim:
     """One claim as this worker knows it: its reservation, and its row once it has one.
 
-    *state* is that of its host when the reservation was made; *since* is the number of the first
-    read that must find the claim, None while it is not written.
+    Its decision *is_valid* until a foreign claim on the host is counted; *since* is the number of
+    the first read that must find the claim, None while it is not written.
     """
 
     reservation: Reservation
     consumer: str
-    state: int | None = None
+    is_valid: bool = False
     row: Any = None
     since: int | None = None
 
@@ -100,7 +94,6 @@ class SharedReservations(Reservations):
         self.in_flight: set[int] = set()
         #: By host what is counted there; the next read of all claims learns about the others.
         self.counted: dict[Key, Counted] = {}
-        self._states = itertools.count(1)
         #: Values of the claims behind answers of this worker that no instance shows yet.
         self._answered: dict[str, Mapping[str, Any]] = {}
         self._writes_again = False
@@ -117,13 +110,9 @@ class SharedReservations(Reservations):
     def _reserved(self, reservation: Reservation, name: str | None) -> None:
         """See the base class: a claim is to be made of it."""
         consumer = name or f"{UNNAMED}{secrets.token_hex(8)}"
-        self._claims[reservation] = Claim(reservation, consumer, self._state(reservation.key))
-
-    def _state(self, key: Key) -> int | None:
-        counted = self.counted.get(key)
-        if counted is None:
+        self._claims[reservation] = Claim(reservation, consumer, reservation.key in self.counted)
+        if reservation.key not in self.counted:
             self._reader.want_all()
-        return counted and counted.state
 
     def confirm(self, reservations: Iterable[Reservation]) -> None:
         """Nothing yet: a decision stands when it is written."""
@@ -134,8 +123,7 @@ class SharedReservations(Reservations):
 
     def is_valid(self, reservation: Reservation) -> bool:
         """True when the decision knew all that is known to be claimed on the host."""
-        state = self._claims[reservation].state
-        return state is not None and state == self._state(reservation.key)
+        return self._claims[reservation].is_valid and reservation.key in self.counted
 
     def moves(self, keys: Iterable[Key]) -> dict[Key, Move]:
         """Moves of these hosts, all counted, to new generations."""
@@ -179,8 +167,8 @@ class SharedReservations(Reservations):
         for reservation in reservations:
             claim = self._claims[reservation]
             for earlier in self.of((reservation.uuid,)):
-                if (replaced := self._claims[earlier]).row is not None:
-                    self.over[replaced.row.id] = NEVER_CLOSED, replaced.row.generation
+                if (row := self._claims[earlier].row) is not None:
+                    self.over[row.id] = self.clock() + CLOSE_OWN_AFTER_SECONDS, row.generation
                     self.release(earlier)
             self._show(reservation)
             claim.since = self._reader.reads + 1
@@ -206,9 +194,8 @@ class SharedReservations(Reservations):
             values = list(self._answered.values())
             recovery.write_again(self.database, values, now, self.grace_seconds)
             self._writes_again = False
-        due = {number: made for number, (due_at, made) in self.over.items() if due_at <= now}
-        if self._reader.close(due, now):
-            self.over |= {n: (NEVER_CLOSED, due[n]) for n in self.over.keys() & due}
+        over = list(self.over.items())
+        self._reader.close({number: made for number, (due_at, made) in over if due_at <= now}, now)
         self._reader.purge(now)
         self._read = self._reader.read(
             now, lambda: self._of_id.keys() | self.over.keys(), self._uncounted
@@ -285,8 +272,14 @@ class SharedReservations(Reservations):
         if row.previous != counted.generation:
             self.forget([key])  # a claim between them was never seen
             return
-        state = counted.state if is_own else next(self._states)
-        self.counted[key] = Counted(counted.id, row.generation, state)
+        self.counted[key] = counted._replace(generation=row.generation)
+        if not is_own:
+            self._outdate(key)
+
+    def _outdate(self, key: Key) -> None:
+        """No decision made until now knew all that is counted on the host."""
+        for reservation in self.on(key):
+            self._claims[reservation].is_valid = False
 
     def _attach(self, claim: Claim, row: Any) -> None:
         claim.row = row
@@ -306,8 +299,9 @@ class SharedReservations(Reservations):
             return
         self._reader.taken(read)
         for row in read.hosts.values():
-            counted = Counted(row.id, row.generation, next(self._states))
-            self.counted[self._key_of(row)] = counted
+            key = self._key_of(row)
+            self.counted[key] = Counted(row.id, row.generation)
+            self._outdate(key)
         if read.newest is not None:
             for key in self.counted.keys() - self.table.rows.keys():
                 del self.counted[key]
