@@ -113,12 +113,14 @@ def _plant(names: Sequence[str], jobs: int) -> bool:
 
 def _found(name: str) -> tuple[float, int, str]:
     began, kind = time.process_time(), plants.IN_PLANS.get(name, {})
+    first, _word = plants.AS_IT_WAS.get(name, (1, ""))
     with simulating(), plants.planted(name):
-        found = explore(itertools.count(1), sys.maxsize, PLANT_SECONDS, **kind)
+        found = explore(itertools.count(first), sys.maxsize, PLANT_SECONDS, **kind)
     taken, text = time.process_time() - began, ""
     for seed, told in found.failed:
         with simulating():  # without the planted fault nothing fails
-            text = "" if failure(Plan.from_seed(seed, **kind))[0] else told[:80]
+            fails = failure(Plan.from_seed(seed, **kind))[0]
+        text = "" if fails else f"seed {seed}: {told[:80]}"
     return taken, found.runs, text
 
 

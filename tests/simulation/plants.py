@@ -12,6 +12,8 @@ from scheduler.claims.backend import Booked
 from scheduler.claims.reader import ClaimReader
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.claims.writer import ClaimWriter
+from scheduler.db import sessions
+from scheduler.db.claims import Move
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts import instances
 from tests.simulation import plans, statements, world
@@ -23,12 +25,25 @@ PLANTS: Final[dict[str, Plant]] = {}
 READ: Final = "freeze in a read"
 #: Where a fault shows in some plans only.
 IN_PLANS: Final[dict[str | None, dict[str, Any]]] = {
-    "no limits for locks": {"dialect": "mysql"},
     "claims after instances": {"kinds": {READ: plans.FAULTS[READ]}},
     "answers are not written again": {"kinds": plans.GOING_BACK},
     "nobody waits for the others": {"kinds": plans.GOING_BACK},
     "refused in doubt": {"kinds": {}},
 }
+#: Parts of the protocol as it was at first, each with a seed that finds it, and as what: a peer
+#: that stops keeps its locks; generations are counted, and recur when the database goes back,
+#: which nobody notices.
+LOCKS_HELD: Final = "as it was: locks held over round trips"
+RESTORED: Final = "as it was: generations counted, tables restored"
+COMMITS_LOST: Final = "as it was: generations counted, commits lost"
+AS_IT_WAS: Final = {
+    LOCKS_HELD: (42, "unanswered"),
+    RESTORED: (79, "over"),
+    COMMITS_LOST: (244, "over"),
+}
+IN_PLANS[LOCKS_HELD] = {"kinds": {"freeze in a statement": (20.0,), "kill in a statement": (5.0,)}}
+IN_PLANS[RESTORED] = {"kinds": {"restore": (3.0,)}}
+IN_PLANS[COMMITS_LOST] = {"kinds": {"restore": (0.05, 0.5), "restart": (0.0,)}}
 
 
 def _plant(name: str, owner: Any, **values: Any) -> None:
@@ -84,7 +99,6 @@ _plant("locks in any order", statements, _swap=_swap_unsorted)
 _plant("only one host is compared", statements, _swap=_swap_only_first)
 _plant("half of a request is claimed", statements, _insert=lambda *w: _INSERT_ALL(w[0], w[1][:1]))
 _plant("closed claims are no answers", statements.claim_rows, answered=_open_alone)
-_plant("no limits for locks", Server, IDLE_SECONDS=math.inf, LOCK_SECONDS=1e9)
 
 # --- reader ---------------------------------------------------------------------------------
 
@@ -163,3 +177,46 @@ _plant("unknown ends are good", ClaimWriter, _write_rows=_write_rows)
 _plant("repeats are decided anew", writer, earlier_answer=lambda *_what: None)
 _plant("refusals are not written", database.DatabaseClaims, refuse=lambda *_what: True)
 _plant("refused in doubt", FilterScheduler, _fits_without_doubt=lambda *_what: False)
+
+# --- the protocol as it was -----------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _locks_held() -> Iterator[None]:
+    """A claim takes several round trips on every server, and no server ends its transaction."""
+    stepwise = {"is_atomic": lambda _dialect: False}
+    with (
+        attributes(sessions, **stepwise),
+        attributes(statements, **stepwise),
+        attributes(Server, IDLE_SECONDS=math.inf, LOCK_SECONDS=1e9),
+    ):
+        yield
+
+
+def _follow_higher(self: Any, row: Any, key: Any, *, is_own: bool) -> None:
+    counted = self.counted.get(key)
+    if counted is None or counted.generation < row.generation:
+        _FOLLOW(self, row, key, is_own=is_own)
+
+
+def _next_of_row(cls: Any, row: Any) -> Any:
+    worker = int(MACHINE.kernel.current.process.name[1:])  # who writes it was known otherwise
+    return cls(row.id, row.generation, (row.generation // 8 + 1) * 8 + worker)
+
+
+@contextlib.contextmanager
+def _counted_generations() -> Iterator[None]:
+    """A generation is one more than that before, and a lower one is nothing new."""
+    counted = classmethod(_next_of_row)
+    with (
+        attributes(Move, from_row=counted),
+        attributes(statements.claim_rows, new_generation=lambda: 0),
+        attributes(SharedReservations, _follow=_follow_higher),
+        attributes(reader, _is_other=lambda _last, _generation: False),
+    ):
+        yield
+
+
+_FOLLOW = SharedReservations._follow
+PLANTS |= {LOCKS_HELD: _locks_held, RESTORED: _counted_generations}
+PLANTS[COMMITS_LOST] = _counted_generations

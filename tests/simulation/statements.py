@@ -14,7 +14,7 @@ from oslo_db import exception as db_exception
 
 from scheduler.claims import loading, recovery
 from scheduler.db import claims as claim_rows
-from scheduler.db.database import Database
+from scheduler.db.database import Database, is_atomic
 from tests.simulation.patches import EPOCH, MACHINE, attributes
 from tests.simulation.server import Row, Server, Transaction
 
@@ -263,7 +263,7 @@ def claim(
     name = claim_rows.retired_name
     retired = sorted((row.id, name(row.consumer_uuid, row.request_id)) for row in replaced)
     several = list(values)
-    if connection.dialect.name == "mysql" and not connection.dialect.is_mariadb:
+    if not is_atomic(connection.dialect):
         connection.write(lambda one: _swap(one, moves))
         if retired:
             connection.write(lambda one: _retire(one, retired, now))

@@ -42,6 +42,16 @@ def test_a_planted_fault_is_found(name):
         assert explore(iter(range(1, 1000)), sys.maxsize, 60.0).failed
 
 
+@pytest.mark.parametrize("name", plants.AS_IT_WAS)
+def test_what_broke_the_protocol_as_it_was_is_found_from_its_seed_on(name):
+    (first, what), kind = plants.AS_IT_WAS[name], plants.IN_PLANS[name]
+    plans = (Plan.from_seed(seed, **kind) for seed in range(first, first + 500))
+    with simulating(), plants.planted(name):
+        plan = next(each for each in plans if failure(each)[0] == what)
+    with simulating():
+        assert failure(plan)[0] == ""
+
+
 @pytest.mark.slow
 def test_a_failure_shrinks_to_a_short_timeline():
     with simulating(), plants.planted(FAULT):
