@@ -14,6 +14,7 @@ from typing import Any
 from oslo_config import cfg
 from oslo_db import exception as db_exception
 from oslo_log import log as logging
+from sqlalchemy import Connection
 
 from conductor_stub.records import Candidate
 from conductor_stub.stores import Stores
@@ -164,8 +165,13 @@ class AlternateClaims(Claims):
     def release(self, context: Any, uuid: str) -> None:
         """See the base class."""
         del context
-        now = db_rows.utcnow()
-        self._database.write_retrying(lambda conn: claim_rows.close_of(conn, uuid, now))
+
+        def close(connection: Connection) -> None:
+            found = claim_rows.of_consumers(connection, [uuid]).values()
+            several = {row.id: row.generation for row in found}
+            claim_rows.close(connection, several, db_rows.utcnow())
+
+        self._database.write_retrying(close)
 
     def _claims_on(self, values: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
         """The host's generation, the claim that the instance has, and those of others there.

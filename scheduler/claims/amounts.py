@@ -20,21 +20,11 @@ def to_columns(amount: Consumption) -> dict[str, Any]:
     """The columns that say what is claimed: vCPUs, MiB, GiB, cells and devices."""
     cells = devices = None
     if (wish := amount.wish) is not None:
-        several = {"guest": wish.guest, "limits": wish.limits}
-        if any(each is not None for each in several.values()):
-            cells = json.dumps(
-                {
-                    name: None if each is None else objects.to_primitive(each.to_object())
-                    for name, each in several.items()
-                }
-            )
+        parts = {"guest": wish.guest, "limits": wish.limits}.items()
+        made = {n: objects.to_primitive(p.to_object()) for n, p in parts if p is not None}
+        cells = json.dumps(made) if made else None
         if wish.requests:
-            devices = json.dumps(
-                [
-                    {**_fields_of(each), "specs": [dict(spec) for spec in each.specs]}
-                    for each in wish.requests
-                ]
-            )
+            devices = json.dumps([_fields_of(each) for each in wish.requests])
     return {
         "vcpus": amount.vcpus,
         "memory_mb": amount.ram_mb,
@@ -46,7 +36,7 @@ def to_columns(amount: Consumption) -> dict[str, Any]:
 
 def _fields_of(request: pci.Request) -> dict[str, Any]:
     """All but the providers, which no claim in a database has."""
-    fields = dataclasses.asdict(request)
+    fields = dataclasses.asdict(request) | {"specs": [dict(spec) for spec in request.specs]}
     del fields["providers"]
     return fields
 

@@ -65,7 +65,7 @@ class DatabaseClaims(Claims):
             self._read_shared()
 
     def _count_new(self) -> None:
-        read = self.reservations.read_new()
+        read = self.reservations.reader.read_new(self.reservations.clock())
         with self.lock:
             self.reservations.count_new(read)
 
@@ -112,14 +112,13 @@ class _Claiming(Claiming):
 
     def book(self, decided: Decided) -> Result:
         """See the base class; raises NoValidHost where that was the answer before."""
-        claims = self._claims
-        if not self._request.takes_hosts:
+        claims, takes_hosts = self._claims, self._request.takes_hosts
+        hold_seconds = claims.reservations.hold_seconds
+        if not takes_hosts or hold_seconds > 0:
             with claims.lock:
                 claims.reservations.release_all(decided.reservations)
-            return Booked(decided.selections, outcome=None)
-        if (hold_seconds := claims.reservations.hold_seconds) > 0:
-            with claims.lock:
-                claims.reservations.release_all(decided.reservations)
+            if not takes_hosts:
+                return Booked(decided.selections, outcome=None)
             claims.pause(hold_seconds)
             return LOST
         # Without an id of its own no request is ever the same as another one.

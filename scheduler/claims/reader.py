@@ -36,9 +36,9 @@ class KnownIds:
     These may come late, or never; a read of all open claims finds whatever came.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, newest: tuple[int, int] = (0, 0)) -> None:
         #: Id and generation: as long as both are in the table, its history is the one known.
-        self.newest = (0, 0)
+        self.newest = newest
         self.skipped: set[int] = set()
 
     def add(self, several: Collection[tuple[int, int]]) -> None:
@@ -158,8 +158,7 @@ class ClaimReader:
         self.ids.add([(row.id, row.generation) for row in read.rows])
         if read.newest is not None:
             self._all_read_at = read.at
-            self.ids.add([read.newest])
-            self.ids.skipped.clear()
+            self.ids = KnownIds(max(self.ids.newest, read.newest))
 
     def close(self, over: Mapping[int, int], now: float) -> None:
         """Close claims that are *over*, if it is time for that."""

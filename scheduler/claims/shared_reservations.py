@@ -99,7 +99,7 @@ class SharedReservations(Reservations):
         self._writes_again = False
         #: Numbers of the last read that is judged by, and of the last one of another history.
         self._judged = self._stale = 0
-        self._reader = reader
+        self.reader = reader
         self._fitting = fitting
         self._claims: dict[Reservation, Claim] = {}
         self._of_id: dict[int, Claim] = {}
@@ -112,7 +112,7 @@ class SharedReservations(Reservations):
         consumer = name or f"{UNNAMED}{secrets.token_hex(8)}"
         self._claims[reservation] = Claim(reservation, consumer, reservation.key in self.counted)
         if reservation.key not in self.counted:
-            self._reader.want_all()
+            self.reader.want_all()
 
     def confirm(self, reservations: Iterable[Reservation]) -> None:
         """Nothing yet: a decision stands when it is written."""
@@ -171,7 +171,7 @@ class SharedReservations(Reservations):
                     self.over[row.id] = self.clock() + CLOSE_OWN_AFTER_SECONDS, row.generation
                     self.release(earlier)
             self._show(reservation)
-            claim.since = self._reader.reads + 1
+            claim.since = self.reader.reads + 1
             self._attach(claim, of_consumer[claim.consumer])
         self._answered.update((each["consumer_uuid"], each) for each in values)
         for key, move in moves.items():
@@ -183,7 +183,7 @@ class SharedReservations(Reservations):
         """Know no generation of these hosts: the next read of all claims learns it anew."""
         for key in keys:
             self.counted.pop(key, None)
-        self._reader.want_all()
+        self.reader.want_all()
 
     # --- claims of all -------------------------------------------------------------------
 
@@ -195,9 +195,9 @@ class SharedReservations(Reservations):
             recovery.write_again(self.database, values, now, self.grace_seconds)
             self._writes_again = False
         over = list(self.over.items())
-        self._reader.close({number: made for number, (due_at, made) in over if due_at <= now}, now)
-        self._reader.purge(now)
-        self._read = self._reader.read(
+        self.reader.close({number: made for number, (due_at, made) in over if due_at <= now}, now)
+        self.reader.purge(now)
+        self._read = self.reader.read(
             now, lambda: self._of_id.keys() | self.over.keys(), self._uncounted
         )
 
@@ -208,15 +208,11 @@ class SharedReservations(Reservations):
 
     def needs_read(self) -> bool:
         """True when claims may be lost, and nobody has looked for a while."""
-        is_idle = not 0 <= self.clock() - self._reader.read_at < LOOK_SECONDS
+        is_idle = not 0 <= self.clock() - self.reader.read_at < LOOK_SECONDS
         return self._writes_again or bool(self._answered) and is_idle
 
     def _uncounted(self) -> list[claim_rows.Key]:
         return [db_key(key) for key in list(self.table.rows) if key not in self.counted]
-
-    def read_new(self) -> ClaimRead:
-        """Read the claims without a following read of reports; for ``count_new``."""
-        return self._reader.read_new(self.clock())
 
     def count_new(self, read: ClaimRead, *, reports_follow: bool = False) -> None:
         """Count the claims of *read*, and know the generations that follow the known ones.
@@ -237,7 +233,7 @@ class SharedReservations(Reservations):
             is_own, key = row.generation in self.in_flight, self._key_of(row)
             if not is_own and (row.closed_at is None or not reports_follow):
                 # A read that is under way may have been too early for it.
-                self._count(row, key, read.number if reports_follow else self._reader.reads + 1)
+                self._count(row, key, read.number if reports_follow else self.reader.reads + 1)
             if db_key(key) not in read.hosts:
                 self._follow(row, key, is_own=is_own)
 
@@ -249,7 +245,7 @@ class SharedReservations(Reservations):
             self.over[row.id] = until, row.generation
             self.held_until = max(self.held_until, until)
             self.counted.clear()
-            self._reader.want_all()
+            self.reader.want_all()
 
     def _count(self, row: Any, key: Key, since: int) -> None:
         is_named = not row.consumer_uuid.startswith(UNNAMED)
@@ -284,7 +280,7 @@ class SharedReservations(Reservations):
     def _attach(self, claim: Claim, row: Any) -> None:
         claim.row = row
         self._touched[claim.reservation] = None
-        self._reader.ids.add([(row.id, row.generation)])
+        self.reader.ids.add([(row.id, row.generation)])
         self._of_id[row.id] = claim
 
     def _key_of(self, row: Any) -> Key:
@@ -297,14 +293,11 @@ class SharedReservations(Reservations):
         self.count_new(read, reports_follow=True)
         if read.number <= self._stale:
             return
-        self._reader.taken(read)
+        self.reader.taken(read)
         for row in read.hosts.values():
             key = self._key_of(row)
             self.counted[key] = Counted(row.id, row.generation)
             self._outdate(key)
-        if read.newest is not None:
-            for key in self.counted.keys() - self.table.rows.keys():
-                del self.counted[key]
         for number in self._of_id.keys() & read.closed_ids:
             self._end(self._of_id[number])
         for number in self.over.keys() & read.closed_ids:
@@ -315,8 +308,8 @@ class SharedReservations(Reservations):
 
         If it has not read for so long that closed claims were purged, it may be all there.
         """
-        self._stale = self._reader.reads
-        self._writes_again = 0 <= read.at - self._reader.read_at < KEPT.total_seconds()
+        self._stale = self.reader.reads
+        self._writes_again = 0 <= read.at - self.reader.read_at < KEPT.total_seconds()
         if self._writes_again:
             LOG.warning(recovery.GONE_BACK, len(self._answered), self.grace_seconds)
             self.histories_lost += 1
@@ -327,7 +320,7 @@ class SharedReservations(Reservations):
             self.release(claim.reservation)
         self.over.clear()
         self.counted.clear()
-        self._reader.start_over()
+        self.reader.start_over()
 
     # --- the end of claims ---------------------------------------------------------------
 

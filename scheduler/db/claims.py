@@ -206,12 +206,6 @@ def close(connection: Connection, generations: Mapping[int, int], now: datetime.
     return closed
 
 
-def close_of(connection: Connection, consumer_uuid: str, now: datetime.datetime) -> int:
-    """Close the claim of one consumer; return how many there were open."""
-    criteria = (claims.c.consumer_uuid == consumer_uuid, claims.c.closed_at.is_(None))
-    return connection.execute(claims.update().where(*criteria).values(closed_at=now)).rowcount
-
-
 def purge(connection: Connection, before: datetime.datetime, number: int) -> None:
     """Delete the claims that were closed before that time, of those older than claim *number*."""
     is_over = (claims.c.closed_at < before) & (claims.c.id < number)
@@ -227,13 +221,6 @@ class Moved(Exception):
 
 _NAMES = [column.name for column in claims.c if column.name not in ("id", "closed_at")]
 _READ_NAMES = ", ".join(column.name for column in COLUMNS)
-#: Moves hosts on, each by its id, if it is at its expected generation.
-_SWAP = (
-    claim_hosts.update()
-    .where(claim_hosts.c.id == sa.bindparam("number"))
-    .where(claim_hosts.c.generation == sa.bindparam("expected"))
-    .values(generation=sa.bindparam("next"))
-)
 _MARIADB = """BEGIN NOT ATOMIC
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     START TRANSACTION;
@@ -355,9 +342,11 @@ def _marks(several: Sized) -> str:
 
 def _claim_stepwise(connection: Connection, write: _Write) -> Sequence[Any]:
     moves, values, retired, now = write
-    steps = [{"number": m.id, "expected": m.expected, "next": m.generation} for m in moves]
-    if connection.execute(_SWAP, steps).rowcount != len(steps):
-        raise Moved
+    for number, expected, after in moves:
+        is_there = (claim_hosts.c.id == number) & (claim_hosts.c.generation == expected)
+        swap = claim_hosts.update().where(is_there).values(generation=after)
+        if not connection.execute(swap).rowcount:
+            raise Moved
     closed_at = sa.func.coalesce(claims.c.closed_at, now)
     for number, name in retired:
         other = sa.literal("retired-").concat(sa.cast(claims.c.id, sa.Text))
