@@ -4,7 +4,7 @@ import collections
 import datetime
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -115,22 +115,16 @@ class ClaimReader:
             return self.read_new(now, utc(min(now, self.read_at) - LATE_SECONDS))
         self._needs_all = False
         self.reads += 1
-        begun, before, last = ClaimRead(self.reads, now), set(known()), self.ids.newest
+        number, before, last = self.reads, set(known()), self.ids.newest
         hosts = claim_rows.begin(self.database, uncounted())
 
         def ask(connection: Connection) -> ClaimRead:
             newest = claim_rows.newest(connection)
             generation, ids = claim_rows.open_ids(connection, last[0])
-            gone = before - ids
+            gone, rows = before - ids, claim_rows.by_ids(connection, ids - before)
             is_lost = len(claim_rows.by_ids(connection, gone)) < len(gone)
-            return replace(
-                begun,
-                rows=claim_rows.by_ids(connection, ids - before),
-                closed_ids=gone,
-                newest=newest,
-                hosts=hosts,
-                is_other=is_lost or _is_other(last, generation),
-            )
+            is_other = is_lost or _is_other(last, generation)
+            return ClaimRead(number, now, rows, gone, newest, hosts, is_other)
 
         return self._run(ask)
 
