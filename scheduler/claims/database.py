@@ -138,10 +138,12 @@ class _Claiming(Claiming):
         """See the base class: another worker may have given the last host to this very request.
 
         A refusal is written, so that every worker answers the same from now on.  No host is refused
-        for a lock.
+        for a lock, or while lost claims are written again.
         """
-        if self._locked and isinstance(error, errors.NoValidHost):
+        hold_seconds = max(self._claims.reservations.hold_seconds, 0.0)
+        if (self._locked or hold_seconds) and isinstance(error, errors.NoValidHost):
             self._locked.clear()
+            self._claims.pause(hold_seconds)
             return LOST
         answer = self._given_before()
         if answer is None and isinstance(error, errors.NoValidHost) and self._names and self._id:

@@ -118,6 +118,18 @@ def test_who_did_not_see_it_claims_nothing_for_a_while_either(fleet, worker, clo
     assert fleet.claims() == callers.given
 
 
+def test_nobody_is_refused_while_claims_are_written_again(fleet, worker, clock):
+    one, earlier = worker(), copied(fleet.database)
+    Callers(fleet).ask(one)
+    put_back(fleet.database, earlier)
+    one.manager.refresh()
+    one.manager.refresh()
+    before = clock()
+    with pytest.raises(errors.NoValidHost):
+        one.hosts("req-1", 99 * GB, a_name())
+    assert clock() - before >= one.manager.reservations.grace_seconds - 1
+
+
 def test_nobody_closes_a_claim_for_one_that_had_its_id(fleet, worker, clock):
     one, other, over, callers = worker(), worker(), a_name(), Callers(fleet)
     earlier = copied(fleet.database)
