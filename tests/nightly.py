@@ -104,6 +104,10 @@ def parts() -> Mapping[str, Part]:
                     *("--seed", "33", "--answer-seconds", "15"),
                 ),
                 "on threads": ("tests.race", "--requests", "5000", "--backend", "threading"),
+                "stopped, and gone back": (
+                    *("tests.race", "--requests", "6000", "--kill-seconds", "0"),
+                    *("--break-seconds", "5", "--fail-rate", "0"),
+                ),
                 "in Placement": (
                     *("tests.race", "--claims", "placement", "--callers", "32", "--hosts", "30"),
                     *("--requests", "6000", "--host-mb", "4096", "--kill-seconds", "15"),

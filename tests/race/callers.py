@@ -39,7 +39,7 @@ class Request:
     answer: list[list[Mapping[str, Any]]] | None = None
     failure: str | None = None
     #: Answers to the same request that differ from the first one.
-    contradictions: int = 0
+    contradictions: list[str] = field(default_factory=list)
     calls: set[str] = field(default_factory=set)
 
 
@@ -123,7 +123,7 @@ class Callers:
         answer = None if failure else answer
         if request not in self._under_way:  # the second answer to one that was sent twice
             if hosts_of(answer) != hosts_of(request.answer):
-                request.contradictions += 1
+                request.contradictions.append(failure or str(hosts_of(answer)))
             return
         request.answer, request.failure = answer, failure
         self._end(request)

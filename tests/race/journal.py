@@ -6,7 +6,7 @@ committed before.  So whatever made room for a claim stands before the claim.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,13 +25,13 @@ _CLAIMED: Final = _LINE.format(
     values="'claim', NEW.consumer_uuid, NEW.host, NEW.memory_mb, NULL, NEW.request_id"
 )
 TRIGGERS: Final = (
-    # What is closed from the beginning claims nothing: the memory of a refusal.
-    "CREATE TRIGGER race_claimed AFTER INSERT ON claims FOR EACH ROW "
-    f"IF NEW.closed_at IS NULL THEN {_CLAIMED}; END IF",
+    # What is closed from the beginning claims nothing: the memory of a refusal.  Nor does a mark.
+    "CREATE TRIGGER race_claimed AFTER INSERT ON claims FOR EACH ROW IF NEW.closed_at IS NULL "
+    f"AND NEW.host <> '' AND @goes_back IS NULL THEN {_CLAIMED}; END IF",
     "CREATE TRIGGER race_closed AFTER UPDATE ON claims FOR EACH ROW "
     f"IF OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL THEN {_ENDED}; END IF",
     "CREATE TRIGGER race_dropped AFTER DELETE ON claims FOR EACH ROW "
-    f"IF OLD.closed_at IS NULL THEN {_ENDED}; END IF",
+    f"IF OLD.closed_at IS NULL AND @goes_back IS NULL THEN {_ENDED}; END IF",
     "CREATE TRIGGER race_instance AFTER UPDATE ON instances FOR EACH ROW "
     + _LINE.format(
         values="'server', NEW.uuid, NEW.host, NEW.memory_mb, "
@@ -104,6 +104,28 @@ def end_state(url: str) -> dict[str, Sequence[Any]]:
         ),
         "reports": _ask(url, "SELECT host, memory_mb, memory_mb_used FROM compute_nodes"),
     }
+
+
+def go_back(url: str, wait: Callable[[], object]) -> None:
+    """Have the claims as they are now once more after *wait*, and their ids drawn again.
+
+    The journal does not tell of it: whatever was claimed by then counts until it is over.
+    """
+    with connect(url, autocommit=False) as connection, connection.cursor() as cursor:
+        earlier = {}
+        for table in ("claim_hosts", "claims"):
+            cursor.execute(f"SELECT * FROM {table}")  # of one snapshot
+            marks = ", ".join(["%s"] * len(cursor.description))
+            earlier[table] = f"INSERT INTO {table} VALUES ({marks})", cursor.fetchall()
+        connection.commit()
+        wait()
+        cursor.execute("SET @goes_back = 1")
+        for table, (insert, rows) in earlier.items():
+            cursor.execute(f"DELETE FROM {table}")
+            cursor.executemany(insert, rows)
+        connection.commit()
+        for table in earlier:
+            cursor.execute(f"ALTER TABLE {table} AUTO_INCREMENT = 1")
 
 
 def _ask(url: str, statement: str) -> Sequence[Any]:

@@ -125,9 +125,15 @@ def judge(
             lines, plan.host_mb
         ),
         "requests without an end, or with another error": _errors(requests),
-        "different answers to the same request": [e.id for e in requests if e.contradictions],
+        "different answers to the same request": [
+            f"{each.id}: {each.failure or hosts_of(each.answer)}, then {each.contradictions}"
+            for each in requests
+            if each.contradictions
+        ],
         "refusals while there was room": list(_unjust_refusals(plan, requests, lines, freed_at)),
-        "claims not accounted for": list(_claims_at_odds(requests, lines)) if with_claims else [],
+        "claims not accounted for": _claims_at_odds(requests, lines, end_state)
+        if with_claims
+        else [],
         "hosts that report something else than is on them": _reports_at_odds(lines, end_state),
     }
 
@@ -163,24 +169,22 @@ def _unjust_refusals(
     return found
 
 
-def _claims_at_odds(requests: Sequence[Request], lines: Sequence[Line]) -> list[str]:
-    made: dict[tuple[str, str], list[str]] = {}
-    open_at_last: dict[str, Line] = {}
+def _claims_at_odds(
+    requests: Sequence[Request], lines: Sequence[Line], end_state: Mapping[str, Sequence[Any]]
+) -> list[str]:
+    made: dict[tuple[str, str], set[str]] = {}
     for line in lines:
         if line.kind == "claim":
             request_id = str(line.request).split("/")[0].removeprefix("req-")
-            made.setdefault((request_id, line.uuid), []).append(str(line.host))
-            open_at_last[line.uuid] = line
-        elif line.kind == "end":
-            open_at_last.pop(line.uuid, None)
-    found = [f"{uuid}: still claimed on {each.host}" for uuid, each in open_at_last.items()]
+            made.setdefault((request_id, line.uuid), set()).add(str(line.host))
+    found = [f"{uuid}: still claimed on {host}" for uuid, host in end_state["claims"]]
     known = set()
     for request in requests:
         hosts: Sequence[str | None] = hosts_of(request.answer) or [None] * len(request.uuids)
         for uuid, host in zip(request.uuids, hosts, strict=True):
             known.add((request.id, uuid))
-            booked = made.get((request.id, uuid), [])
-            if host is not None and booked != [host]:
+            booked = made.get((request.id, uuid), set())
+            if host is not None and booked != {host}:
                 found.append(f"{uuid}: answered {host}, claimed {booked}")
             if request.failure == "NoValidHost" and booked:
                 found.append(f"{uuid}: refused, claimed {booked}")

@@ -162,7 +162,7 @@ class _Race:
         began = time.monotonic()
         self._schedulers.begin()
         told_at = began
-        while self._done < self._plan.requests or self._callers.waiting or self._computes.again:
+        while self._goes_on or self._callers.waiting or self._computes.again:
             self._keep_busy()
             self._callers.step()
             self._computes.check()
@@ -172,12 +172,17 @@ class _Race:
         took_seconds = time.monotonic() - began
         return self._close(took_seconds)
 
+    @property
+    def _goes_on(self) -> bool:
+        """True while there are requests to make, or something is still to break."""
+        return len(self._requests) < self._plan.requests or self._schedulers.breaker.is_alive()
+
     def _keep_busy(self) -> None:
         while self._callers.waiting < self._plan.callers:
             if self._computes.again:
                 server, memory_mb = self._computes.again.popleft()
                 self._ask(Request(str(uuid.uuid4()), (server,), memory_mb))
-            elif len(self._requests) < self._plan.requests:
+            elif self._goes_on:
                 self._ask(self._next())
             else:
                 return
@@ -333,6 +338,8 @@ def _course(plan: Plan, outcome: Outcome) -> list[Row]:
         f"{counts['answers that came too late']} came too late",
         "schedulers killed": f"{counts['kills']}, {counts['daemons killed']} of them with all "
         "their workers",
+        "workers stopped, times the claims went back": f"{counts['workers stopped']}, "
+        f"{counts['times the claims went back']}",
         "fullest": f"{100 * outcome.most_mb / plan.fleet_mb:.2f} % of {plan.fleet_mb} MiB; "
         f"{counts['times full to the last MiB']} times full, {counts['times empty again']} times "
         "empty again",

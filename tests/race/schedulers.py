@@ -10,7 +10,9 @@ from typing import Any
 
 import psutil
 
+from tests.race import journal
 from tests.race.plan import Plan
+from tests.waiting import wait_until
 from tests.world.deployment import Deployment, Settings
 from tests.world.process import Daemon
 
@@ -44,18 +46,23 @@ class Schedulers:
         for each in self._daemons:
             each.wait_ready(START_SECONDS)
         self._spared = threading.Event()
-        self._thread = threading.Thread(target=self._kill, name="killer", daemon=True)
+        self._url = database_url
+        self._killer = threading.Thread(target=self._kill, daemon=True)
+        self.breaker = threading.Thread(target=self._break, daemon=True)
 
     def begin(self) -> None:
-        """From now on schedulers are killed."""
+        """From now on schedulers are killed, or stopped and robbed of their claims."""
         if self._plan.kill_seconds:
-            self._thread.start()
+            self._killer.start()
+        if self._plan.break_seconds:
+            self.breaker.start()
 
     def spare(self) -> None:
         """No more; those that are there at the end have started."""
         self._spared.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        for each in (self._killer, self.breaker):
+            if each.is_alive():
+                each.join()
 
     def close(self) -> None:
         self.spare()
@@ -87,6 +94,22 @@ class Schedulers:
             self.counts["kills"] += 1
             if self._spared.wait(self._plan.kill_seconds):
                 return
+
+    def _break(self) -> None:
+        def wait() -> None:
+            self._spared.wait(self._plan.break_seconds)
+
+        wait()
+        worker = self._rng.choice(psutil.Process(self._rng.choice(self._daemons).pid).children())
+        worker.suspend()
+        wait()
+        worker.resume()
+        self.counts["workers stopped"] += 1
+        wait()
+        journal.go_back(self._url, wait)
+        noticed = "not those that were read before"
+        wait_until(lambda: any(noticed in each.log for each in self._daemons))
+        self.counts["times the claims went back"] += 1
 
     def _replace(self, daemon: Daemon) -> None:
         daemon.kill()

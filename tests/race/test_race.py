@@ -30,6 +30,16 @@ def test_nothing_is_promised_twice_and_nothing_is_lost(transport_url, mariadb_ur
     assert tally.same == tally.decisions - tally.not_comparable > 0
 
 
+def test_nothing_is_promised_twice_with_a_worker_stopped_and_claims_that_go_back(
+    transport_url, mariadb_url, tmp_path
+):
+    plan = Plan(requests=130, kill_seconds=0, break_seconds=2.0, fail_rate=0.0, **TINY)
+    outcome = run.race_on(plan, tmp_path, transport_url, mariadb_url)
+    text = run.render(plan, outcome)
+    assert not run.broken(plan, outcome), text
+    assert outcome.counts["times the claims went back"] == outcome.counts["workers stopped"] == 1
+
+
 def test_without_claims_hosts_are_promised_twice(transport_url, mariadb_url, tmp_path):
     plan = Plan(requests=90, claims="none", kill_seconds=0, **TINY)
     outcome = run.race_on(plan, tmp_path, transport_url, mariadb_url)
