@@ -199,6 +199,8 @@ def generations():
 @pytest.mark.parametrize("name", CASES)
 def test_a_schedule_ends_alike(database, name):
     is_postgresql = database.dialect_name == "postgresql"
+    own = f" {name.replace(' ', '-')}"  # entries of deleted rows lock the gaps beside them
+    schedule = CASES[name].replace(" i1", f"{own}1").replace(" i2", f"{own}2")
     with generations():
-        real = on_server(database, CASES[name])
-    assert on_model("postgresql" if is_postgresql else "mariadb", CASES[name]) == real
+        real = on_server(database, schedule)
+    assert on_model("postgresql" if is_postgresql else "mariadb", schedule) == real
