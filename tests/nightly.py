@@ -58,6 +58,24 @@ MANY: Final = {
     "SHADOW_REQUESTS": "1000",
     "VECTORS_EVERY": "1",
 }
+RACE: Final[Mapping[str, Command]] = {
+    "2 daemons of 2 workers": ("tests.race",),
+    "4 daemons of 1 worker": (
+        *("tests.race", "--requests", "3000", "--daemons", "4", "--workers", "1"),
+        *("--seed", "33", "--answer-seconds", "15"),
+    ),
+    "on threads": ("tests.race", "--requests", "5000", "--backend", "threading"),
+    "stopped, and gone back": (
+        *("tests.race", "--requests", "6000", "--kill-seconds", "0"),
+        *("--break-seconds", "5", "--fail-rate", "0"),
+    ),
+    "in Placement": (
+        *("tests.race", "--claims", "placement", "--callers", "32", "--hosts", "30"),
+        *("--requests", "6000", "--host-mb", "4096", "--kill-seconds", "15"),
+        *("--daemon-every", "1", "--answer-seconds", "20", "--tries", "20"),
+    ),
+    "without claims": ("tests.race", "--requests", "3000", "--claims", "none"),
+}
 SIMULATION: Final[Mapping[str, Command]] = {
     "orders of events": (
         *("tests.simulation", "--points", "100000000", "--first-seed", "1000000"),
@@ -96,26 +114,7 @@ def parts() -> Mapping[str, Part]:
             },
             at_a_time=2,
         ),
-        "race": Part(
-            {
-                "2 daemons of 2 workers": ("tests.race",),
-                "4 daemons of 1 worker": (
-                    *("tests.race", "--requests", "3000", "--daemons", "4", "--workers", "1"),
-                    *("--seed", "33", "--answer-seconds", "15"),
-                ),
-                "on threads": ("tests.race", "--requests", "5000", "--backend", "threading"),
-                "stopped, and gone back": (
-                    *("tests.race", "--requests", "6000", "--kill-seconds", "0"),
-                    *("--break-seconds", "5", "--fail-rate", "0"),
-                ),
-                "in Placement": (
-                    *("tests.race", "--claims", "placement", "--callers", "32", "--hosts", "30"),
-                    *("--requests", "6000", "--host-mb", "4096", "--kill-seconds", "15"),
-                    *("--daemon-every", "1", "--answer-seconds", "20", "--tries", "20"),
-                ),
-                "without claims": ("tests.race", "--requests", "3000", "--claims", "none"),
-            }
-        ),
+        "race": Part(RACE),
         "fuzz": Part({each: ("tests.fuzz", each) for each in listed()}, at_a_time=2),
         "simulation": Part(SIMULATION),
         "shadow": Part({"beside Nova's scheduler": nova.pop("test_shadow")}),
