@@ -108,10 +108,9 @@ MOST_WAITING: Final = 32
 MOST_STATES: Final = 12
 """Each waits with so many copies of the host table, if hosts go on to report: for 10,000 hosts
 of 3 MB each.  Those that wait at the same time share most of them."""
-STATE_SECONDS: Final = 1.0
-"""Age of the latest copy at which another is made, whatever hosts report: some may be down."""
-BEHIND_SECONDS: Final = 0.5
-"""The other scheduler may have had a request so long before the copy arrived here."""
+NOTE_SECONDS: Final = 0.5
+"""Time between copies while nobody waits.  The other scheduler may have had a request so long
+before it is here."""
 LATER: Final = 1.25
 """Ratio of a request's age to that when its outcome was asked for last: 25 times in a minute."""
 DIFFERENCES_KEPT: Final = 1000
@@ -130,16 +129,6 @@ class Waiting:
     began: float = field(default_factory=time.monotonic)
     #: The outcome is not asked for before this age.
     asked_at_seconds: float = 0.0
-
-    @property
-    def age_seconds(self) -> float:
-        return time.monotonic() - self.began
-
-    def add(self, state: State) -> None:
-        """Add *state*; of more than MOST_STATES every second one goes."""
-        self.states.append(state)
-        if len(self.states) > MOST_STATES:
-            del self.states[1:-1:2]
 
 
 class ShadowScheduler(FilterScheduler):
@@ -187,7 +176,7 @@ class ShadowScheduler(FilterScheduler):
         return decided.selections
 
     def _keep(self, request: Request, then: State, decided: Sequence[Key] = ()) -> None:
-        since = (request.arrived_at or time.monotonic()) - BEHIND_SECONDS
+        since = (request.arrived_at or time.monotonic()) - NOTE_SECONDS
         with self.host_manager.lock:
             noted = list(self._noted)
             first = sum(each.noted_at < since for each in noted[1:])
@@ -199,22 +188,24 @@ class ShadowScheduler(FilterScheduler):
         with manager.lock:
             age = now - self._noted[-1].noted_at if self._noted else np.inf
             is_new = manager.table.version != self._version
-            if age >= (least_seconds if is_new else STATE_SECONDS):
+            if age >= (least_seconds if is_new else NOTE_SECONDS):
                 self._version = manager.table.version
                 self._noted.append(State(manager.table.copy(), manager.clock(), now))
-                for each in list(self._waiting):
-                    each.add(self._noted[-1])
+                for states in [each.states for each in tuple(self._waiting)]:
+                    states.append(self._noted[-1])
+                    if len(states) > MOST_STATES:  # of these every second one goes
+                        del states[1:-1:2]
             return self._noted[-1]
 
     def look(self, read: Callable[[Request, Mapping[str, str]], list[Key] | None]) -> None:
         """Ask *read* for outcomes, and compare; called again and again by one thread."""
         with contextlib.suppress(errors.StateUnavailable):
             self.host_manager.refresh()
-        self._note(0.0 if self._waiting else BEHIND_SECONDS)
+        self._note(0.0 if self._waiting else NOTE_SECONDS)
         excess = len(self._waiting) - MOST_WAITING
         for number, each in enumerate(list(self._waiting)):
             outcome = None
-            if (age := each.age_seconds) >= each.asked_at_seconds:
+            if (age := time.monotonic() - each.began) >= each.asked_at_seconds:
                 outcome = read(each.request, each.states[0].table.host_of_instance)
                 each.asked_at_seconds = age * LATER
             if outcome is not None or age > OUTCOME_SECONDS or number < excess:
