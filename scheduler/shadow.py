@@ -113,7 +113,6 @@ NOTE_SECONDS: Final = 0.5
 before it is here."""
 LATER: Final = 1.25
 """Ratio of a request's age to that when its outcome was asked for last: 25 times in a minute."""
-DIFFERENCES_KEPT: Final = 1000
 NOTHING: Final[Offered | None] = Offered({})
 
 
@@ -140,7 +139,7 @@ class ShadowScheduler(FilterScheduler):
     def __init__(self, conf: Any, host_manager: Any) -> None:
         super().__init__(conf, host_manager)
         self._results: Counter[Result] = Counter(dict.fromkeys(Result, 0))
-        self._differences: deque[dict[str, Any]] = deque(maxlen=DIFFERENCES_KEPT)
+        self._differences: deque[dict[str, Any]] = deque(maxlen=1000)
         self._waiting: list[Waiting] = []
         #: The states of the last seconds, and the table's version at the latest.
         self._noted: deque[State] = deque(maxlen=MOST_STATES)
@@ -242,10 +241,6 @@ class ShadowScheduler(FilterScheduler):
             self._differences.append(difference)
 
 
-PLACEMENT_SECONDS: Final = 2.0
-"""Longest wait for Placement per instance; it is asked again."""
-
-
 class Outcomes:
     """Reads where instances are: by their allocations, or else by the hosts in their rows."""
 
@@ -272,7 +267,7 @@ class Outcomes:
 
     def _by_allocations(self, request: Request, uuid: str, _home: str | None) -> list[Key]:
         """Nodes with allocations, but for those that the request rules out as its source."""
-        requester = Requester(None, None, None).within(PLACEMENT_SECONDS)
+        requester = Requester(None, None, None).within(2.0)  # it is asked again
         allocated = self._client.allocations(uuid, requester).get("allocations") or {}
         ruled_out = {each.lower() for each in request.spec.ignore_hosts or ()}
         with self._host_manager.lock:

@@ -29,12 +29,10 @@ from tests.nova.driver import NovaDriver
 from tests.servers.fixtures import made
 from tests.servers.mariadb import MariaDB
 from tests.servers.placement import Placement
-from tests.servers.venvs import PLACEMENT
+from tests.servers.venvs import CHECKOUT, PLACEMENT
 from tests.waiting import wait_until
 from tests.world.deployment import Deployment
 from tests.world.results import publish, table
-
-ROOT = Path(__file__).parents[2]
 
 REQUESTS = int(os.environ.get("SHADOW_REQUESTS", "40"))
 CALLERS = 2
@@ -197,7 +195,7 @@ def cloud(
         deployment = Deployment(folder, bus, nova.cell_url, backend=THREADS, settings=settings)
         stack.callback(deployment.close)
         deployment.run_by = (sys.executable, "-m", controlled.__name__)
-        found = {controlled.VARIABLE: str(control), "PYTHONPATH": str(ROOT)}
+        found = {controlled.VARIABLE: str(control), "PYTHONPATH": str(CHECKOUT)}
         deployment.start_scheduler("--shadow", extra_environment=found).wait_ready()
         yield Cloud(deployment, [Caller(each, hosts) for each in drivers], control, service)
 
