@@ -3,8 +3,6 @@
     python -m tests.nova_functional                            # all of modules.txt
     python -m tests.nova_functional test_scheduler regressions.test_bug_1671648
     python -m tests.nova_functional --sample                   # sample.txt, with ours alone
-    python -m tests.nova_functional --only ours test_servers   # without Nova's scheduler
-
     python -m tests.nova_functional --ours-first               # Nova's where ours does not pass
 
 Results stand in ``build/nova_functional``, a line per test: a run that was stopped goes on.  Those
@@ -158,7 +156,6 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--revision", help="go on with the results, and the copy, of an earlier one"
     )
-    parser.add_argument("--only", choices=(NOVA, OURS), help="run with one scheduler, judge later")
     parser.add_argument("--ours-first", action="store_true", help="Nova's only where ours fails")
     parser.add_argument("--at-a-time", type=int, default=max(2, os.cpu_count() or 1))
     parser.add_argument("--page", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
@@ -179,10 +176,8 @@ def main(argv: Sequence[str]) -> int:
         doubtful = [each for each in tests if rows.get(each, {}).get("outcome") != PASSED]
         return judge(runs, found, units, doubtful, None)
     units = chosen.modules or results.modules(HERE / "modules.txt")
-    for mode in [chosen.only] if chosen.only else [OURS] if chosen.ours_first else [OURS, NOVA]:
+    for mode in [OURS] if chosen.ours_first else [OURS, NOVA]:
         runs.modules(mode, units)
-    if chosen.only is not None:
-        return 0
     # With --ours-first, what did not come to its end is doubtful, and runs alone.
     is_known = found.has_begun if chosen.ours_first else found.has_ended
     last = OURS if chosen.ours_first else NOVA

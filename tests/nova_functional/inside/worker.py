@@ -30,6 +30,11 @@ _LOGGED = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ [A-Z]+ ")
 _TELLING = re.compile(r" (WARNING|ERROR|CRITICAL) | \[scheduler\.")
 
 
+def _noting(outcome: str) -> Any:
+    """A method that is told of one outcome."""
+    return lambda self, test, err=None, details=None: self._note(test, outcome, err, details)
+
+
 class Results(unittest.TestResult):
     """Writes a line as soon as a test is over; the first outcome of a test counts."""
 
@@ -42,32 +47,19 @@ class Results(unittest.TestResult):
         super().startTest(test)
         self._began, self._is_noted = time.time(), False
 
-    def addSuccess(self, test: Any, details: Any = None) -> None:  # noqa: N802
-        self._note(test, "passed")
+    addSuccess = addExpectedFailure = _noting("passed")  # noqa: N815
+    addError = _noting("error")  # noqa: N815
+    addFailure = addUnexpectedSuccess = _noting("failed")  # noqa: N815
+    addSkip = _noting("skipped")  # noqa: N815
 
-    def addError(self, test: Any, err: Any = None, details: Any = None) -> None:  # noqa: N802
-        self._note(test, "error", err, details)
-
-    def addFailure(self, test: Any, err: Any = None, details: Any = None) -> None:  # noqa: N802
-        self._note(test, "failed", err, details)
-
-    def addSkip(self, test: Any, reason: Any = None, details: Any = None) -> None:  # noqa: N802
-        self._note(test, "skipped")
-
-    def addExpectedFailure(  # noqa: N802
-        self, test: Any, err: Any = None, details: Any = None
-    ) -> None:
-        self._note(test, "passed")
-
-    def addUnexpectedSuccess(self, test: Any, details: Any = None) -> None:  # noqa: N802
-        self._note(test, "failed")
-
-    def _note(self, test: Any, outcome: str, err: Any = None, details: Any = None) -> None:
+    def _note(self, test: Any, outcome: str, err: Any, details: Any) -> None:
         if self._is_noted:  # a cleanup that fails after the test
             return
         self._is_noted = True
         row = {"test": test.id(), "outcome": outcome, "counts": dict(self._counts)}
-        row |= {"seconds": round(time.time() - self._began, 1), "text": _text(err, details)}
+        row |= {"seconds": round(time.time() - self._began, 1), "text": ""}
+        if outcome in ("error", "failed"):
+            row["text"] = _text(err, details)
         self._counts.clear()
         self._file.write(json.dumps(row) + "\n")
         self._file.flush()
