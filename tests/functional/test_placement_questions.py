@@ -154,6 +154,7 @@ def test_a_refusal_names_what_is_lacking_also_when_it_is_remembered(fleet: Fleet
             worker.select(request, [a_name()], 512)
         record = worker.driver.records[-1]
         refused = record.placement.refused
+        assert record.races_lost == 0
         wait_until(lambda known=refused: all(map(known.get, hosts)), 60, "the causes are known")
         assert refused == dict.fromkeys(hosts, reason)
         assert (

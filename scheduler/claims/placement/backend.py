@@ -186,7 +186,7 @@ class _Claiming(Claiming):
         """
         self.give_back()
         if isinstance(error, errors.NoValidHost) and self.offers.go_on():
-            return Lost()
+            return LOST
         is_at_it = isinstance(error, errors.AllocationUpdateFailed)
         answer = self._given_before(READS if is_at_it else 1, (), is_at_it=is_at_it)
         if answer is None:
