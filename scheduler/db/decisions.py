@@ -20,15 +20,9 @@ def add(
     connection: Connection, record: Mapping[str, Any], daemon: str, when: datetime.datetime
 ) -> None:
     """Write one record, in the form of ``explain.answer.to_dict``."""
-    key: Any = connection.execute(
-        decisions.insert().values(
-            recorded_at=when,
-            daemon=daemon,
-            request_id=record["request_id"],
-            outcome=record["outcome"],
-            record=json.dumps(record),
-        )
-    ).inserted_primary_key
+    columns = {"request_id": record["request_id"], "outcome": record["outcome"]}
+    columns |= {"recorded_at": when, "daemon": daemon, "record": json.dumps(record)}
+    key: Any = connection.execute(decisions.insert().values(columns)).inserted_primary_key
     uuids = [uuid for uuid in record["instance_uuids"] if len(uuid) <= _UUID_LENGTH]
     values = [{"decision_id": int(key[0]), "instance_uuid": uuid} for uuid in uuids]
     if values:
@@ -37,33 +31,24 @@ def add(
 
 def find(connection: Connection, name: str) -> list[dict[str, Any]]:
     """The latest records of a request id or of an instance's uuid, the newest first."""
-    ids = sa.select(decision_instances.c.decision_id).where(
-        decision_instances.c.instance_uuid == name
-    )
-    query = (
-        sa.select(decisions.c.record)
-        .where(sa.or_(decisions.c.request_id == name, decisions.c.id.in_(ids)))
-        .order_by(decisions.c.id.desc())
-        .limit(MOST_FOUND)
-    )
+    of_instance = decision_instances.c.instance_uuid == name
+    ids = sa.select(decision_instances.c.decision_id).where(of_instance)
+    either = sa.or_(decisions.c.request_id == name, decisions.c.id.in_(ids))
+    query = sa.select(decisions.c.record).where(either)
+    query = query.order_by(decisions.c.id.desc()).limit(MOST_FOUND)
     return [json.loads(row.record) for row in connection.execute(query)]
 
 
 def purge(connection: Connection, before: datetime.datetime, most: int) -> int:
     """Delete what was recorded *before* then, and all but the latest *most*; how many went."""
     oldest_kept = sa.select(decisions.c.id).order_by(decisions.c.id.desc()).offset(most).limit(1)
-    last = [
-        connection.execute(oldest_kept).scalar(),
-        connection.execute(
-            sa.select(sa.func.max(decisions.c.id)).where(decisions.c.recorded_at < before)
-        ).scalar(),
-    ]
+    expired = sa.select(sa.func.max(decisions.c.id)).where(decisions.c.recorded_at < before)
+    last = [connection.execute(each).scalar() for each in (oldest_kept, expired)]
     number = max((each for each in last if each is not None), default=None)
     if number is None:
         return 0
-    connection.execute(
-        decision_instances.delete().where(decision_instances.c.decision_id <= number)
-    )
+    of_these = decision_instances.c.decision_id <= number
+    connection.execute(decision_instances.delete().where(of_these))
     return connection.execute(decisions.delete().where(decisions.c.id <= number)).rowcount
 
 

@@ -34,22 +34,17 @@ class Fleet:
 
 def numa_cells(vcpus: int, memory_mb: int, threads: bool) -> list[dict[str, Any]]:
     """Two cells; a quarter of the CPUs is shared, the rest is for pinning."""
-    half = vcpus // 2
-    cells = []
-    for first in (0, half):
-        cpus = range(first, first + half)
-        pinnable = list(cpus)[half // 4 :]
-        pairs = [list(each) for each in zip(cpus[::2], cpus[1::2], strict=True)]
-        cells.append(
-            {
-                "cpus": list(cpus)[: half // 4],
-                "pcpus": pinnable,
-                "memory_mb": memory_mb // 2,
-                "siblings": pairs if threads else [[each] for each in cpus],
-                "large_pages": memory_mb // 8,
-            }
-        )
-    return cells
+    half, step = vcpus // 2, 2 if threads else 1
+    return [
+        {
+            "cpus": cpus[: half // 4],
+            "pcpus": cpus[half // 4 :],
+            "memory_mb": memory_mb // 2,
+            "siblings": [cpus[first : first + step] for first in range(0, half, step)],
+            "large_pages": memory_mb // 8,
+        }
+        for cpus in (list(range(half)), list(range(half, 2 * half)))
+    ]
 
 
 def columns(number: int) -> dict[str, Any]:

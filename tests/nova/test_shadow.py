@@ -1,7 +1,6 @@
 """A shadow beside Nova's own scheduler: each difference has a name.
 
-``SHADOW_REQUESTS`` says how many requests there are; ``make test-shadow`` takes a thousand, and
-writes the results into ``docs/evidence/shadow.md``.
+There are SHADOW_REQUESTS; ``make test-shadow`` writes ``docs/evidence/shadow.md`` of a thousand.
 """
 
 import json

@@ -9,11 +9,8 @@ from tests.nova_functional.results import NOVA, OURS, Results, read, text
 
 def write(path, **outcomes):
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = [
-        {"test": f"nova.tests.functional.{test}", "outcome": outcome, "counts": {}}
-        for test, outcome in outcomes.items()
-        if outcome
-    ]
+    found = {f"nova.tests.functional.{test}": how for test, how in outcomes.items() if how}
+    rows = [{"test": test, "outcome": how, "counts": {}} for test, how in found.items()]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
