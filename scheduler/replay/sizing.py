@@ -1,7 +1,8 @@
 """Smallest fleet that holds a workload, and largest workload that a fleet holds.
 
 A fleet holds a workload when it refuses no more requests of it than the whole fleet does.  Trials
-take away random hosts; each is a bisection, and a play stops as soon as it fails.
+take away random hosts.  Each is a bisection, near the result of the first one; a play stops as soon
+as it fails.
 """
 
 import functools
@@ -42,61 +43,70 @@ class Subject:
         return play(run, workload.arrivals, self.refused)
 
 
-def compact(subject: Subject, number: int) -> int:
-    """Number of hosts of the smallest fleet in trial *number*."""
+def compact(subject: Subject, number: int, near: int | None) -> int:
+    """Number of hosts of the smallest fleet in trial *number*; it may be *near* another's."""
     hosts = sorted(subject.fleet.table.rows_of_host)
     random.Random(f"{subject.seed} {number}").shuffle(hosts)
-    fails, holds = 0, len(hosts)
-    while holds - fails > max(1, int(len(hosts) * PRECISION)):
-        middle = (fails + holds) // 2
-        if subject.holds(subject.workload, hosts[middle:]):
-            holds = middle
-        else:
-            fails = middle
-    return holds
+    precision = max(1, int(len(hosts) * PRECISION))
+    return _last(
+        lambda count: subject.holds(subject.workload, hosts[count:]),
+        (len(hosts), 0, precision),
+        near or len(hosts) // 2,
+        precision if near else len(hosts),
+    )
 
 
-def inflate(subject: Subject, number: int) -> float:
+def inflate(subject: Subject, number: int, near: float | None) -> float:
     """Times that the workload fits in trial *number*, up to MOST_TIMES."""
     phase = random.Random(f"{subject.seed} {number}").random()
+    once = round(1 / PRECISION)
+    found = _last(
+        lambda count: subject.holds(subject.workload.inflated(count * PRECISION, phase)),
+        (once, round(MOST_TIMES / PRECISION) + 1, 1),
+        2 * once if near is None else round(near / PRECISION),
+        2 * once if near is None else 1,
+    )
+    return round(found * PRECISION, 3)
 
-    @functools.cache
-    def fits(factor: float) -> bool:
-        return subject.holds(subject.workload.inflated(factor, phase))
 
-    holds, fails = 1.0, 2.0
-    while fails <= MOST_TIMES and fits(fails):
-        holds, fails = fails, fails * 2
-    while fails - holds > PRECISION and holds < MOST_TIMES:
-        middle = round((holds + fails) / 2, 6)
-        if fits(middle):
-            holds = middle
+def _last(test: Callable[[int], bool], bounds: tuple[int, int, int], near: int, step: int) -> int:
+    """The last number that passes *test*: one of the *bounds* does, one does not, to the third.
+
+    It is sought from *near* on in steps that double, then by bisection.
+    """
+    holds, fails, precision = bounds
+    away = 1 if fails > holds else -1
+    while abs(fails - holds) > precision:
+        is_between = min(holds, fails) < near < max(holds, fails)
+        at = near if is_between else (holds + fails) // 2
+        if test(at):
+            holds, near = at, at + away * step
         else:
-            fails = middle
-    return round(holds, 3)
+            fails, near = at, at - away * step
+        step *= 2
+    return holds
 
 
 #: Work of the processes of a pool, which they have by being forked.
 _subject: list[Subject] = []
 
 
-def _trial(work: Callable[[Subject, int], Any], number: int) -> Any:
-    return work(_subject[0], number)
+def _trial(work: Callable[..., Any], near: Any, number: int) -> Any:
+    return work(_subject[0], number, near)
 
 
-def trials(
-    work: Callable[[Subject, int], Any], subject: Subject, count: int, jobs: int
-) -> Iterator[Any]:
-    """The result of each trial of *work*, in order, *jobs* at a time."""
+def trials(work: Callable[..., Any], subject: Subject, count: int, jobs: int) -> Iterator[Any]:
+    """The result of each trial of *work*, in order; after the first, *jobs* at a time."""
     _subject[:] = [subject]
-    numbers: Sequence[int] = range(count)
     try:
+        yield (first := work(subject, 0, None))
+        trial, numbers = functools.partial(_trial, work, first), range(1, count)
         if jobs == 1:
-            yield from map(functools.partial(_trial, work), numbers)
+            yield from map(trial, numbers)
             return
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(jobs, context) as pool:
-            yield from pool.map(functools.partial(_trial, work), numbers)
+            yield from pool.map(trial, numbers)
     finally:
         _subject.clear()
 

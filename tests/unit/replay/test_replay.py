@@ -125,7 +125,7 @@ def test_the_smallest_fleet_and_the_largest_workload(jobs: int) -> None:
     subject = sizing.Subject(fleet, workload, 0, 1)
     found = sizing.distribution(list(sizing.trials(sizing.compact, subject, 3, jobs)))
     assert found == {"least": 4, "median": 4, "most": 4, "trials": [4, 4, 4]}
-    (times,) = sizing.trials(sizing.inflate, subject, 1, jobs)
-    assert 2.5 <= times <= 2.75
+    for times in sizing.trials(sizing.inflate, subject, 2, jobs):
+        assert 2.5 <= times <= 2.75
     assert len(fleet.table) == 10
     assert not fleet.table.host_of_instance
