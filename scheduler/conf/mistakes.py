@@ -25,6 +25,10 @@ _WORDS: Final = tuple(
         (r"Unexpected boolean value ('[^']*')", r"\1 is neither true nor false"),
         (r"\[Errno \d+\] ([^:]*): '([^']*)'( -> '[^']*')?", r"\2: \1"),
         (r"\[Errno \d+\] ", ""),
+        (
+            r"No module named '(nova(?:\.[\w.]+)?)'",
+            r"no module \1; set [scheduler] nova_compat_imports = true for code written for Nova",
+        ),
         (r"Failed to find some config files: (\S*)", r"\1: no such file; see --config-file"),
         (
             r"Failed to read config file directory: (\S*)",

@@ -71,7 +71,7 @@ def _removals(record: Record) -> Table | None:
             table.add_row(count["name"], texts.get(code, code), str(removed), str(left))
     if record["filters_skipped"]:
         table.add_row("(no filter asked)", "the request forces hosts", "0", str(left))
-    return table
+    return table if table.row_count else None
 
 
 def _closest(title: str, findings: Sequence[Record]) -> Table | None:

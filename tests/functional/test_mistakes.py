@@ -69,6 +69,9 @@ a weigher that nobody knows
 a driver that nobody knows
     [scheduler] driver = filter_schedular
     nova.conf:6: [scheduler] driver | is neither one of | filter_scheduler
+a driver that wants Nova
+    [scheduler] driver = nova.mine.Driver
+    nova.conf:6: [scheduler] driver | set [scheduler] nova_compat_imports = true
 a bus that nobody knows
     [DEFAULT] transport_url = carrier://u:s3cret@h/
     nova.conf:6: [DEFAULT] transport_url | carrier
