@@ -102,7 +102,9 @@ class Computes:
             while not (self._stops.is_set() and self._orders.empty()):
                 began = time.monotonic()
                 self._step()
-                self._stops.wait(max(0.0, STEP_SECONDS - (time.monotonic() - began)))
+                # Claims that are to be lost show nowhere else until they are written again.
+                seconds = max(STEP_SECONDS, 8 * self._plan.break_seconds)
+                self._stops.wait(max(0.0, seconds - (time.monotonic() - began)))
         except BaseException as error:  # noqa: BLE001 - told by check
             self._error = error
 

@@ -26,7 +26,7 @@ class Plan:
     host_mb: int = option(16_384, "memory of each, a multiple of 512 MiB")
     kill_seconds: float = option(2.0, "seconds between two kills; 0: none")
     break_seconds: float = option(
-        0.0, "a worker is stopped for so long, then the claims go back by as much; 0: neither"
+        0.0, "a worker is stopped for so long, then the claims go back to the start; 0: neither"
     )
     daemon_every: int = option(10, "every so many kills a whole daemon dies; 0: never")
     fail_rate: float = option(0.05, "share of builds that fail")

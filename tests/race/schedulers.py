@@ -99,14 +99,14 @@ class Schedulers:
         def wait() -> None:
             self._spared.wait(self._plan.break_seconds)
 
-        wait()
-        worker = self._rng.choice(psutil.Process(self._rng.choice(self._daemons).pid).children())
-        worker.suspend()
-        wait()
-        worker.resume()
-        self.counts["workers stopped"] += 1
-        wait()
-        journal.go_back(self._url, wait)
+        def stop() -> None:
+            daemon = self._rng.choice(self._daemons)
+            worker = self._rng.choice(psutil.Process(daemon.pid).children())
+            for do in (wait, worker.suspend, wait, worker.resume, wait):
+                do()
+            self.counts["workers stopped"] += 1
+
+        journal.go_back(self._url, stop)
         noticed = "not those that were read before"
         wait_until(lambda: any(noticed in each.log for each in self._daemons))
         self.counts["times the claims went back"] += 1
