@@ -37,9 +37,9 @@ LOCKS_HELD: Final = "as it was: locks held over round trips"
 RESTORED: Final = "as it was: generations counted, tables restored"
 COMMITS_LOST: Final = "as it was: generations counted, commits lost"
 AS_IT_WAS: Final = {
-    LOCKS_HELD: (42, "unanswered"),
-    RESTORED: (79, "over"),
-    COMMITS_LOST: (244, "over"),
+    LOCKS_HELD: (1, "unanswered"),
+    RESTORED: (8, "over"),
+    COMMITS_LOST: (495, "over"),
 }
 IN_PLANS[LOCKS_HELD] = {"kinds": {"freeze in a statement": (20.0,), "kill in a statement": (5.0,)}}
 IN_PLANS[RESTORED] = {"kinds": {"restore": (3.0,)}}
