@@ -91,8 +91,9 @@ def main() -> int:
     lines.append(f"| --- |{' --: | --: |' * len(results)}\n")
     lines += [f"| {' | '.join(row)} |\n" for row in report.measure_rows(results)]
     for each in document["differences"]:
-        count, other = each["elsewhere"], NAMES[each["between"][1]]
-        lines.append(f"\n{count:,} requests went elsewhere with {other} than with spreading.\n")
+        count = f"{each['elsewhere']:,} of all {each['requests']:,}"
+        other = NAMES[each["between"][1]]
+        lines.append(f"\n{count} requests went elsewhere with {other} than with spreading.\n")
     PAGE.write_text("".join([*lines, *plots(results)]), encoding="utf-8")
     return 0
 
