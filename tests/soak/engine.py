@@ -35,7 +35,7 @@ REQUESTS_PER_STEP: Final = 4
 REPEAT_EVERY, EXPLAIN_EVERY, WHAT_IF_EVERY, RELOAD_EVERY, PERIODIC_EVERY = 50, 100, 500, 1000, 20
 MULTIPLIERS: Final = (1.0, 2.0)
 #: Before each look nobody asks for so long, in steps: what is kept for minutes is gone then.
-LULL_STEPS, LULL_STEP_SECONDS = 5, 150.0
+LULL_STEPS, LULL_STEP_SECONDS = 8, 150.0
 #: After so many decisions for each of the servers that may live at a time all that is bounded by
 #: them has been full for long.
 DECISIONS_PER_SERVER: Final = 8
