@@ -125,7 +125,7 @@ _plant(
 _plant("foreign claims forgotten", SharedReservations, _count=lambda *_what: None)
 _plant("hosts are read after claims", ClaimReader, _run=_run_then_hosts)
 _plant("never closed", ClaimReader, close=lambda _self, _ids, _now: True)
-_plant("purged at once", reader, KEPT=reader.datetime.timedelta(seconds=-1), PURGE_SECONDS=0.1)
+_plant("purged at once", reader, KEPT=reader.datetime.timedelta(0), PURGE_SECONDS=0.1)
 _plant("closed in time of the reader", reader, LATE_SECONDS=-1000.0, ALL_READ_SECONDS=1e9)
 _plant("all is read but once", ClaimReader, want_all=lambda _self: None)
 
