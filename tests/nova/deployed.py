@@ -40,9 +40,6 @@ NOVA_ALONE: Settings = {
         # Reads instances for every decision, as the judge is not a service that gets messages.
         "track_instance_changes": False,
     },
-    # There is none; Nova's conductor makes itself a client all the same.
-    "placement": {"auth_type": "none", "endpoint_override": "http://127.0.0.1:9"},
-    "quota": {"recheck_quota": False},
     "pci": {"alias": str(ALIAS).replace("'", '"')},
 }
 
@@ -90,16 +87,12 @@ def deployed(
     rabbitmq: RabbitMQ,
     folder: Path,
     settings: Settings | None = None,
-    of_both: Settings | None = None,
 ) -> Iterator[Deployed]:
-    """Nova's code and a scheduler on those databases.
-
-    *settings* are the scheduler's alone, *of_both* also Nova's.
-    """
+    """Nova's code and a scheduler, with *settings* of its own, on those databases."""
     vhost = rabbitmq.create_vhost()
     bus = rabbitmq.url(vhost)
     with contextlib.ExitStack() as stack:
-        shared = merged(SHARED, of_both or {}, {"DEFAULT": {"transport_url": bus}})
+        shared = merged(SHARED, {"DEFAULT": {"transport_url": bus}})
         made = tables.configured(folder, shared, NOVA_ALONE)
         nova = NovaDriver(made.python, made.config, folder / "nova.log")
         stack.callback(nova.close)
