@@ -5,6 +5,7 @@ import os
 import pathlib
 import socket
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
@@ -93,14 +94,26 @@ def test_nobody_is_fed_who_did_not_ask() -> None:
     assert Scene(watchdog_seconds=None).look() == ["STATUS=0 of 1 worker serving"]
 
 
-def test_a_worker_that_hears_nothing_starves_the_watchdog(caplog):
+@pytest.mark.parametrize(
+    ("is_listening", "illness"),
+    [
+        (False, "nothing listens to the message bus any more"),
+        (True, "a request has not moved for 41 s"),
+    ],
+)
+def test_a_worker_that_is_ill_starves_the_watchdog(
+    caplog: pytest.LogCaptureFixture, is_listening: bool, illness: str
+) -> None:
     scene = Scene()
-    scene.report = WorkerReport(is_listening=False)
+    scene.report = WorkerReport(is_listening=is_listening)
     assert "WATCHDOG=1" in scene.look()  # it is only starting
     scene.watchdog.enter(Stage.SERVING)
-    scene.now += 21
-    assert "WATCHDOG=1" not in scene.look()
-    assert "nothing listens to the message bus any more" in caplog.text
+    with scene.in_flight.request("select_destinations") if is_listening else nullcontext():
+        scene.now += 41
+        for _ in range(2):
+            assert "WATCHDOG=1" not in scene.look()
+    assert caplog.text.count(f"This worker is stuck: {illness}") == 1
+    assert ("WATCHDOG=1" in scene.look()) is is_listening
 
 
 @pytest.mark.parametrize(
