@@ -5,13 +5,12 @@ from __future__ import annotations
 import http.server
 import json
 import ssl
-import subprocess
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from tests.servers.programs import OPENSSL, find
+from tests.servers.certificates import Authority
 
 ADDRESS = "127.0.0.1"
 Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]] | None
@@ -95,21 +94,16 @@ class _Replayed(QuietHandler):
 
 
 class AttestationServer(LoopbackServer):
-    """Answers every poll with *status* and *answer*, and remembers what it was asked.
+    """Answers every poll with *status* and *answer*, and remembers what it was asked."""
 
-    Its certificate, for 127.0.0.1, signs itself: ``certificate`` is the authority's file, too.
-    """
-
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, authority: Authority) -> None:
         self.status = 200
         self.answer: Any = {"hosts": []}
         self.polls: list[dict[str, Any]] = []
-        self.certificate = folder / "certificate.pem"
-        key = folder / "key.pem"
-        make_certificate(self.certificate, key)
+        self.authority = authority.file
         super().__init__(_Poll)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.certificate, key)
+        context.load_cert_chain(*authority.certificate.write(folder))
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
 
 
@@ -123,17 +117,3 @@ class _Poll(QuietHandler):
         self.send_response(owner.status)
         self.end_headers()
         self.wfile.write(text.encode())
-
-
-def make_certificate(certificate: Path, key: Path) -> None:
-    """Write a certificate for 127.0.0.1 that signs itself, and its key."""
-    subprocess.run(
-        [
-            *(str(find(OPENSSL)), "req", "-x509", "-newkey", "ec"),
-            *("-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"),
-            *("-subj", "/CN=attestation", "-addext", f"subjectAltName=IP:{ADDRESS}"),
-            *("-keyout", str(key), "-out", str(certificate)),
-        ],
-        check=True,
-        capture_output=True,
-    )

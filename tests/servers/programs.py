@@ -43,7 +43,6 @@ SYSTEMD_PYTHON = Program(
 UNSHARE = Program("unshare", "util-linux")
 NSENTER = Program("nsenter", "util-linux")
 LOGROTATE = Program("logrotate", "logrotate", ("usr/sbin",))
-OPENSSL = Program("openssl", "openssl")  # makes the certificate of a server
 PROMTOOL = Program("promtool", "prometheus")  # runs the unit tests of the alerts
 CHROMIUM = Program("chromium", "chromium")  # shows the status page
 DH_VIRTUALENV = Program("dh_virtualenv", "dh-virtualenv")  # builds the Debian package, at night
@@ -69,7 +68,6 @@ ALL = (
     UNSHARE,
     NSENTER,
     LOGROTATE,
-    OPENSSL,
     PROMTOOL,
     CHROMIUM,
     IP,

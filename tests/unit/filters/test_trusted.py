@@ -8,9 +8,8 @@ import pytest
 from scheduler.filters import trusted_filter
 from scheduler.filters.trusted_filter import AttestationService, Trust, TrustedFilter
 from tests.builders import NOW, a_conf, a_fleet, a_host, a_request, candidates, verdict
-from tests.servers import programs
-from tests.servers.fixtures import require
-from tests.servers.loopback_http import ADDRESS, AttestationServer
+from tests.servers.certificates import NAME
+from tests.servers.loopback_http import AttestationServer
 from tests.unit.filters.judging import rows
 
 NODES = {"n1", "n2"}
@@ -25,18 +24,17 @@ def entry(node, level="trusted", vtime=None):
 
 
 @pytest.fixture
-def server(tmp_path):
-    require((programs.OPENSSL,))
-    with AttestationServer(tmp_path) as running:
+def server(tmp_path, authority):
+    with AttestationServer(tmp_path, authority) as running:
         yield running
 
 
 def a_conf_for(server, **options):
     conf = a_conf()
     values = {
-        "attestation_server": ADDRESS,
+        "attestation_server": NAME,
         "attestation_port": str(server.port),
-        "attestation_server_ca_file": str(server.certificate),
+        "attestation_server_ca_file": str(server.authority),
         **options,
     }
     for name, value in values.items():
