@@ -131,7 +131,7 @@ def judge(
             if each.contradictions
         ],
         "refusals while there was room": list(_unjust_refusals(plan, requests, lines, freed_at)),
-        "claims not accounted for": _claims_at_odds(requests, lines, end_state)
+        "claims not accounted for": _claims_at_odds(plan, requests, lines, end_state)
         if with_claims
         else [],
         "hosts that report something else than is on them": _reports_at_odds(lines, end_state),
@@ -170,21 +170,26 @@ def _unjust_refusals(
 
 
 def _claims_at_odds(
-    requests: Sequence[Request], lines: Sequence[Line], end_state: Mapping[str, Sequence[Any]]
+    plan: Plan,
+    requests: Sequence[Request],
+    lines: Sequence[Line],
+    end_state: Mapping[str, Sequence[Any]],
 ) -> list[str]:
-    made: dict[tuple[str, str], set[str]] = {}
+    made: dict[tuple[str, str], list[str]] = {}
     for line in lines:
         if line.kind == "claim":
             request_id = str(line.request).split("/")[0].removeprefix("req-")
-            made.setdefault((request_id, line.uuid), set()).add(str(line.host))
+            made.setdefault((request_id, line.uuid), []).append(str(line.host))
     found = [f"{uuid}: still claimed on {host}" for uuid, host in end_state["claims"]]
     known = set()
     for request in requests:
         hosts: Sequence[str | None] = hosts_of(request.answer) or [None] * len(request.uuids)
         for uuid, host in zip(request.uuids, hosts, strict=True):
             known.add((request.id, uuid))
-            booked = made.get((request.id, uuid), set())
-            if host is not None and booked != {host}:
+            booked = made.get((request.id, uuid), [])
+            if plan.break_seconds:  # those that went back are written again
+                booked = list(dict.fromkeys(booked))
+            if host is not None and booked != [host]:
                 found.append(f"{uuid}: answered {host}, claimed {booked}")
             if request.failure == "NoValidHost" and booked:
                 found.append(f"{uuid}: refused, claimed {booked}")

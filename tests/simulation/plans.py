@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
+IN_A_READ: Final = "freeze in a read"
 #: Kinds of faults, each with the amounts that one is drawn from.
 FAULTS: Final[dict[str, tuple[float, ...]]] = {
     "kill": (0.05, 1.0, 5.0),
@@ -13,7 +14,7 @@ FAULTS: Final[dict[str, tuple[float, ...]]] = {
     "kill in a statement": (0.05, 1.0, 5.0),
     "freeze in a statement": (0.3, 2.5, 6.0, 20.0),
     # When it has read the claims, and what the hosts report is on its way.
-    "freeze in a read": (6.0, 9.0),
+    IN_A_READ: (6.0, 9.0),
     "jump": (2.5, 5.0, 700.0),
     "breaks": (0.02, 0.1),
     "down": (0.5, 4.0),
@@ -108,15 +109,18 @@ class Plan:
 def _faults(
     rng: random.Random, kinds: Mapping[str, Any], requests: tuple[RequestPlan, ...], schedulers: int
 ) -> tuple[Fault, ...]:
-    """Claims go back where they are made, all else breaks at any time."""
+    """Claims go back where they are made, and reads stop that a request waits for.
 
-    def at() -> float:
-        if "restore" in kinds:
+    All else breaks at any time.
+    """
+
+    def at(kind: str) -> float:
+        if "restore" in kinds or kind == IN_A_READ:
             return rng.choice(requests).at + rng.uniform(0.0, 2.0)
         return rng.uniform(0, DURATION)
 
     return tuple(
-        Fault(at(), kind, rng.randrange(schedulers), rng.choice(amounts))
+        Fault(at(kind), kind, rng.randrange(schedulers), rng.choice(amounts))
         for kind, amounts in kinds.items()
         for _number in range(rng.choice((0, 0, 1, 2)))
     )

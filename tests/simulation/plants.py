@@ -22,10 +22,9 @@ from tests.simulation.server import Server
 
 Plant = Callable[[], AbstractContextManager[None]]
 PLANTS: Final[dict[str, Plant]] = {}
-READ: Final = "freeze in a read"
 #: Where a fault shows in some plans only.
 IN_PLANS: Final[dict[str | None, dict[str, Any]]] = {
-    "claims after instances": {"kinds": {READ: plans.FAULTS[READ]}},
+    "claims after instances": {"kinds": {plans.IN_A_READ: plans.FAULTS[plans.IN_A_READ]}},
     "answers are not written again": {"kinds": plans.GOING_BACK},
     "nobody waits for the others": {"kinds": plans.GOING_BACK},
     "refused in doubt": {"kinds": {}},
