@@ -57,17 +57,12 @@ class DatabaseClaims(Claims):
         self.database = reservations.database
         self.lock = lock
         self.writer = ClaimWriter(reservations, lock)
-        self._read_shared = SharedRun(self._count_new)
+        self._read_shared = SharedRun(self.writer.count_new)
 
     def read_new(self) -> None:
         """Count what others have claimed since the hosts' reports were read."""
         with _answering():
             self._read_shared()
-
-    def _count_new(self) -> None:
-        read = self.reservations.reader.read_new(self.reservations.clock())
-        with self.lock:
-            self.reservations.count_new(read)
 
     def prepare(self) -> None:
         """Have the next read learn the generations of all hosts."""

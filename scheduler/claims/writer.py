@@ -63,6 +63,12 @@ class ClaimWriter:
         self._waiting: deque[Write] = deque()
         self._write_all = SharedRun(self._write_waiting, gather=concurrency.let_others_catch_up)
 
+    def count_new(self) -> None:
+        """Count what others have claimed since the hosts' reports were read."""
+        read = self.reservations.reader.read_new(self.reservations.clock())
+        with self.lock:
+            self.reservations.count_new(read)
+
     def wait(self) -> None:
         """Return when the write that is under way, if there is one, has ended."""
         self._write_all.wait()
@@ -203,13 +209,13 @@ class ClaimWriter:
             return [row for row in found if row.generation in generations]
 
     def _end_moved(self, batch: list[Write], moves: Mapping[Key, Move]) -> None:
-        """Lose what was decided on hosts that have another generation, or no row, by now."""
-        found = claim_rows.known_hosts(self.database, list(map(db_key, moves)))
-        now = {key: (row.id, row.generation) for key, row in found.items()}
-        moved = {key for key, move in moves.items() if now.get(db_key(key)) != move[:2]}
+        """Outdate what was decided on hosts that others claimed on; lose all if nobody did."""
+        self.count_new()
         with self.lock:
-            self.reservations.forget(moved)
-            self._end(each for each in _open(batch) if not moved.isdisjoint(each.keys))
+            counted = self.reservations.counted
+            if all(counted.get(key, ())[:2] == move[:2] for key, move in moves.items()):
+                self.reservations.forget(moves)
+                self._end(_open(batch))
 
     def _end_locked(self, batch: list[Write], moves: Mapping[Key, Move]) -> None:
         """Lose what was decided on hosts that somebody, who may be stopped, holds a lock on."""
