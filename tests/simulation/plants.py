@@ -25,6 +25,7 @@ PLANTS: Final[dict[str, Plant]] = {}
 #: Where a fault shows in some plans only.
 IN_PLANS: Final[dict[str | None, dict[str, Any]]] = {
     "claims after instances": {"kinds": {plans.IN_A_READ: plans.FAULTS[plans.IN_A_READ]}},
+    "history is not compared": {"kinds": plans.GOING_BACK},
     "answers are not written again": {"kinds": plans.GOING_BACK},
     "nobody waits for the others": {"kinds": plans.GOING_BACK},
     "refused in doubt": {"kinds": {}},
