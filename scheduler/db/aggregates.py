@@ -123,10 +123,9 @@ class AggregateReader:
         self._session = ReadSession(database)
         dialect = Dialect(database.dialect_name)
         tables = (aggregates, aggregate_metadata, aggregate_hosts)
-        self._query = Compiled(
-            database, sa.select(*(each for table in tables for each in _contents(dialect, table)))
-        )
-        self._seen: Any = None
+        contents = (each for table in tables for each in _contents(dialect, table))
+        self._query = Compiled(database, sa.select(dialect.joined(*contents)))
+        self._seen: str | None = None
         self._found: Sequence[objects.Aggregate] = ()
 
     def read(self, *, full: bool = False) -> Sequence[objects.Aggregate]:
@@ -135,7 +134,7 @@ class AggregateReader:
         return self._found
 
     def _read(self, connection: Connection, *, full: bool) -> None:
-        contents = self._query.execute(connection).one()
+        contents: str = self._query.execute(connection).scalar_one()
         if full or contents != self._seen:
             self._found, self._seen = list_all(connection), contents
 
@@ -150,8 +149,9 @@ def _contents(dialect: Dialect, table: sa.Table) -> list[sa.ScalarSelect[Any]]:
     highest id tell all, for a tenth of the price (12,500 members on MariaDB: 2 ms of 20).
     """
     if table is aggregate_hosts and dialect.name != "sqlite":
-        found = sa.func.count(table.c.id), sa.func.coalesce(sa.func.max(table.c.id), 0)
-        return [sa.select(each).scalar_subquery() for each in found]
-    version = sa.cast(dialect.version(table, table.c), sa.BigInteger)
-    total = sa.func.sum(version * (sa.cast(table.c.id, sa.BigInteger) % _SPREAD + 1))
-    return [sa.select(each).scalar_subquery() for each in (sa.func.count(table.c.id), total)]
+        total: sa.ColumnElement[Any] = sa.func.max(table.c.id)
+    else:
+        version = sa.cast(dialect.version(table, table.c), sa.BigInteger)
+        total = sa.func.sum(version * (sa.cast(table.c.id, sa.BigInteger) % _SPREAD + 1))
+    found = sa.func.count(table.c.id), sa.func.coalesce(total, 0)
+    return [sa.select(each).scalar_subquery() for each in found]

@@ -161,12 +161,18 @@ class CellsReader:
         if full or not self._members:
             self._update_members()
         how = {"full": full, "image_properties": self._weighs_images}
-        answers = self._ask_all(lambda member: member.read(now, **how))
+        answers: dict[Member, Any] = {}
+        beside = self._aggregate_readers and in_thread(
+            functools.partial(self._read_aggregates, full=full)
+        )
         try:
-            of_all = self._read_aggregates(full=full)
-        except FAILURES:
+            answers = self._ask_all(lambda member: member.read(now, **how))
+            of_all = beside.result() if beside else self._read_aggregates(full=full)
+        except BaseException:
+            wait([beside] if beside else [])  # its session is for one at a time
+            self._aggregates = []  # what was read is not used
             for member in answers:
-                member.must_be_full = True  # the result of this read is not used
+                member.must_be_full = True
             raise
         several = [changes for answer in answers.values() for changes in answer]
         several += self._gone(now, {each.cell.uuid for each in several if each.cell is not None})

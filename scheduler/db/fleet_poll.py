@@ -6,9 +6,10 @@ may appear after those with higher ids.  The oldest entry that is read again mus
 was.  Otherwise entries were removed, or the database is another copy, and everything is read.
 
 *Tables that Nova made* have none.  A poll lists the rows that were stamped since the last poll
-began, or in a short overlap before that, with a version of their content: a timestamp of whole
-seconds can be written several times.  Rows that were committed too late for the overlap, and nodes
-that vanish without a trace, are found by a look back, once a minute and beside the requests.
+began, or in a short overlap before that; the latest with a version of their content, too: a
+timestamp of whole seconds can be written several times.  Rows that were committed too late for the
+overlap, and nodes that vanish without a trace, are found by a look back, once a minute and beside
+the requests.
 
 *Heartbeats* touch every service all the time, and tolerate ``service_down_time``: no request waits
 for them unless they are late.
@@ -207,20 +208,41 @@ class ChangesPoll:
 #: A row that is committed so long after its timestamp is found by a look back: transactions stay
 #: open, and clocks differ, but not by more.
 LOOK_BACK: Final = datetime.timedelta(seconds=60)
+#: A row may be written again with the timestamp that it was seen with, until that second is over
+#: and whoever stamped within it has committed: not in so much of the overlap, its oldest part.
+SETTLED: Final = datetime.timedelta(seconds=2)
 _STAMPS: Final = ("updated_at", "created_at", "deleted_at")
 _COLUMNS: Final = {
     fleet_rows.NODES: fleet_rows.NODE_COLUMNS,
     fleet_rows.INSTANCES: fleet_rows.INSTANCE_COLUMNS,
 }
+_STAMPED: Final = [kind for kind in _COLUMNS for _stamp in _STAMPS]
+#: What the parts of a poll's answer list.
+_PARTS: Final = (*_STAMPED, *_COLUMNS, fleet_rows.FLAGS, fleet_rows.MEMBERS)
+_END_OF_PART: Final = ";"
 
 
-def _listing(dialect: Dialect, kind: str) -> sa.ScalarSelect[Any]:
-    """Query for id and version of the rows that were stamped since."""
-    row_id, *content = _COLUMNS[kind]
-    table = tables.metadata.tables[kind]
-    stamped = sa.text(" OR ".join(f"{kind}.{stamp} >= {{since}}" for stamp in _STAMPS))
-    entry = dialect.joined(row_id, dialect.version(table, content))
-    return sa.select(dialect.listed(entry)).select_from(table).where(stamped).scalar_subquery()
+def _listings(dialect: Dialect) -> list[Any]:
+    """Queries in the order of the parts, but for the last two; names in braces are times.
+
+    They list rows with their timestamps, which the indexes alone tell, and the latest rows with a
+    version of their content.
+    """
+
+    def listing(kind: str, stamp: str, since: str, said: sa.ColumnElement[Any]) -> Any:
+        table = tables.metadata.tables[kind]
+        listed = sa.select(dialect.listed(dialect.joined(table.c.id, said))).select_from(table)
+        return listed.where(sa.text(f"{kind}.{stamp} >= {since}")).scalar_subquery()
+
+    by_stamp = [
+        listing(kind, stamp, "{since}", tables.metadata.tables[kind].c[stamp])
+        for kind in _COLUMNS
+        for stamp in _STAMPS
+    ]
+    return by_stamp + [
+        listing(kind, "updated_at", "{recent}", dialect.version(row_id.table, content))
+        for kind, (row_id, *content) in _COLUMNS.items()
+    ]
 
 
 class StampsPoll:
@@ -232,52 +254,56 @@ class StampsPoll:
     def __init__(self, database: Database, overlap: datetime.timedelta) -> None:
         self._overlap = overlap
         dialect = Dialect(database.dialect_name)
-        listings = [_listing(dialect, kind) for kind in _COLUMNS]
+        listings = _listings(dialect)
         services, nodes = tables.services.c, tables.compute_nodes.c
         flags = [sa.case((each == sa.true(), 1), else_=0) for each in fleet_rows.SERVICE_FLAGS]
         said = dialect.joined(*flags, *dialect.texts(services.disabled_reason))
         flagged = dialect.listed(dialect.joined(services.id, dialect.digest(said)))
         is_flagged = sa.or_(*(each == sa.true() for each in fleet_rows.SERVICE_FLAGS))
         state = sa.select(flagged).where(*fleet_rows.LIVING_SERVICES, is_flagged).scalar_subquery()
-        newest = sa.select(sa.func.max(services.id)).scalar_subquery()
-        self._query = Compiled(database, sa.select(state, newest, *listings))
+        newest = sa.select(sa.func.coalesce(sa.func.max(services.id), 0)).scalar_subquery()
+
+        def compiled(*parts: Any) -> Compiled:
+            return Compiled(database, sa.select(dialect.joined(*parts, separator=_END_OF_PART)))
+
+        self._query = compiled(*listings, state, newest)
         there = sa.select(dialect.listed(dialect.joined(nodes.id))).where(nodes.deleted == 0)
-        self._look_query = Compiled(database, sa.select(there.scalar_subquery(), *listings))
+        self._look_query = compiled(*listings[: len(_STAMPED)], there.scalar_subquery())
         self._read_at = self._looked_at = datetime.datetime.min
-        self._flagged: set[str] = set()
-        self._newest: set[int] = set()
-        #: Entries of the last poll by kind, and those of the last look back and all polls since.
-        self._listed: dict[str, set[str]] = {}
-        self._known: dict[str, set[str]] = {}
+        #: Answer of the last poll, and the entries in each part of it.
+        self._answer = ""
+        self._listed: list[set[str]] = [set() for _part in _PARTS]
+        #: Entries by timestamp of the last look back and all polls since.
+        self._known: list[set[str]] = []
         self._nodes: Set[int] = frozenset()
         self._services: Set[int] = frozenset()
-        #: Another thread appends the ids of the living nodes, and entries by kind.
-        self._looked: deque[tuple[Set[int], dict[str, set[str]]]] = deque(maxlen=1)
+        #: Another thread appends entries by timestamp, and the ids of the living nodes.
+        self._looked: deque[list[set[str]]] = deque(maxlen=1)
         self.late = 0
 
     def begin(self, connection: sa.Connection, now: datetime.datetime, services: Set[int]) -> None:
         """Note what is known with a full read of the same snapshot."""
         self._look(connection, now - max(LOOK_BACK, self._overlap))
-        self._nodes, self._known = self._looked.popleft()
-        self._services = services
+        *self._known, there = self._looked.popleft()
+        self._nodes, self._services = fleet_rows.numbers_of(there), services
         self._looked_at = self._read_at = now
         self.run(connection, now, services)
 
     def run(self, connection: sa.Connection, now: datetime.datetime, services: Set[int]) -> News:
         """Return what has changed since the last call; *services* are the ids of all."""
-        since, self._read_at = self._read_at - self._overlap, now
-        found: Any = self._query.execute(connection, since=_literal(since)).one()
-        flags, newest = fleet_rows.entries_of(found[0]), {found[1] or 0}
-        news = {
-            fleet_rows.FLAGS: fleet_rows.numbers_of(flags ^ self._flagged),
-            fleet_rows.MEMBERS: newest - self._newest,
-        }
-        self._flagged, self._newest = flags, newest
-        for kind, text in zip(_COLUMNS, found[2:], strict=True):
-            entries = fleet_rows.entries_of(text)
-            news[kind] = fleet_rows.numbers_of(entries - self._listed.get(kind, set()))
-            self._listed[kind] = entries
-            self._known[kind] |= entries
+        since = self._read_at - self._overlap
+        recent, self._read_at = min(since + SETTLED, self._read_at), now
+        times = {"since": _literal(since), "recent": _literal(recent)}
+        answer = self._query.execute(connection, **times).scalar_one()
+        news: News = {kind: set() for kind in _PARTS}
+        if answer != self._answer:
+            self._answer, before = answer, self._listed
+            self._listed = _parts(answer)
+            for kind, entries, known in zip(_PARTS, self._listed, before, strict=True):
+                new = entries ^ known if kind == fleet_rows.FLAGS else entries - known
+                news[kind] |= fleet_rows.numbers_of(new)
+            for known, entries in zip(self._known, self._listed, strict=False):
+                known.update(entries)
         self._take_looked(news)
         if services is not self._services:
             news[fleet_rows.MEMBERS] |= services ^ self._services
@@ -287,12 +313,13 @@ class StampsPoll:
     def _take_looked(self, news: News) -> None:
         if not self._looked:
             return
-        before, (self._nodes, looked) = self._nodes, self._looked.popleft()
-        for kind, entries in looked.items():
-            late = fleet_rows.numbers_of(entries - self._known[kind]) - news[kind]
+        *looked, there = self._looked.popleft()
+        for kind, entries, known in zip(_STAMPED, looked, self._known, strict=True):
+            late = fleet_rows.numbers_of(entries - known) - news[kind]
             self.late += len(late)
             news[kind] |= late
-            self._known[kind] = entries | self._listed[kind]
+        self._known = [a | b for a, b in zip(looked, self._listed, strict=False)]
+        before, self._nodes = self._nodes, fleet_rows.numbers_of(there)
         news[fleet_rows.NODES] |= before ^ self._nodes
 
     def look_back(self, connection: sa.Connection, now: datetime.datetime) -> None:
@@ -302,9 +329,12 @@ class StampsPoll:
             self._looked_at = now
 
     def _look(self, connection: sa.Connection, since: datetime.datetime) -> None:
-        found: Any = self._look_query.execute(connection, since=_literal(since)).one()
-        listed = dict(zip(_COLUMNS, map(fleet_rows.entries_of, found[1:]), strict=True))
-        self._looked.append((fleet_rows.numbers_of(fleet_rows.entries_of(found[0])), listed))
+        found = self._look_query.execute(connection, since=_literal(since))
+        self._looked.append(_parts(found.scalar_one()))
+
+
+def _parts(answer: str) -> list[set[str]]:
+    return [fleet_rows.entries_of(each) for each in answer.split(_END_OF_PART)]
 
 
 def _literal(when: datetime.datetime) -> str:

@@ -214,6 +214,7 @@ def test_a_cell_that_is_silent_does_not_hold_the_others_for_long(
 
 def test_no_cell_answers_is_no_answer(manager, nova, tmp_path):
     back = [hide(nova, name, tmp_path) for name in ("a", "b", "off")]
+    nova.add_aggregate(1, "new", "b1")
     manager.refresh()
     assert seen(manager) == ["a1", "a2", "b1"], "the last state is fresh enough"
     with pytest.raises(db_exception.DBError):
@@ -222,6 +223,7 @@ def test_no_cell_answers_is_no_answer(manager, nova, tmp_path):
         bring_back()
     wait_until(lambda: manager.refresh() or is_whole(manager), SECONDS, "all cells")
     assert seen(manager) == ["a1", "a2", "b1"]
+    assert aggregates_of(manager) == {"b1": ["new"]}, "of a read that was used"
 
 
 def test_cells_are_looked_up_again_at_a_reload(manager, nova):
