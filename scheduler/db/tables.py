@@ -7,26 +7,15 @@ and 4), plus indexes that make reading only the changes cheap, plus this project
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import (
-    Boolean,
-    Column,
-    DateTime,
-    Float,
-    Index,
-    Integer,
-    String,
-    Table,
-    Text,
-)
 from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 metadata = sa.MetaData()
 
-STRING, UUID = String(255), String(36)
+STRING, UUID = sa.String(255), sa.String(36)
 #: Text of up to 16 MiB where plain TEXT is only 64 KiB.
-MediumText = Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
+MediumText = sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
 
 #: Names are compared byte by byte on every engine, as SQLite and PostgreSQL do anyway; emoji fit.
 OPTIONS: dict[str, Any] = {
@@ -39,13 +28,13 @@ OPTIONS: dict[str, Any] = {
 class IPAddress(TypeDecorator[str]):
     """An IPv4 or IPv6 address, always text in Python; ``inet`` on PostgreSQL."""
 
-    impl = String(39)
+    impl = sa.String(39)
     cache_ok = True
 
     def load_dialect_impl(self, dialect: sa.Dialect) -> TypeEngine[Any]:
         if dialect.name == "postgresql":
             return dialect.type_descriptor(postgresql.INET())
-        return dialect.type_descriptor(String(39))
+        return dialect.type_descriptor(sa.String(39))
 
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> str | None:
         return None if value is None else str(value)
@@ -53,7 +42,7 @@ class IPAddress(TypeDecorator[str]):
 
 def own_table(
     name: str, *items: SchemaItem, unique: str = "", indexes: str = "", **options: Any
-) -> Table:
+) -> sa.Table:
     """A table of this project's own: ``id``, then *items*.
 
     *unique* and *indexes* list columns, ``a, b c`` for one on a and one on b and c; their names
@@ -61,54 +50,56 @@ def own_table(
     """
     uniques = [each.split() for each in unique.split(", ") if each]
     indexed = [each.split() for each in indexes.split(", ") if each]
-    return Table(
+    return sa.Table(
         name,
         metadata,
-        Column("id", Integer, primary_key=True),
+        sa.Column("id", sa.Integer, primary_key=True),
         *items,
         *(sa.UniqueConstraint(*each, name="0".join((f"uniq_{name}", *each))) for each in uniques),
-        *(Index("_".join((name, *each, "idx")), *each) for each in indexed),
+        *(sa.Index("_".join((name, *each, "idx")), *each) for each in indexed),
         **OPTIONS,
         **options,
     )
 
 
-def api_table(name: str, *items: SchemaItem, **keys: str) -> Table:
+def api_table(name: str, *items: SchemaItem, **keys: str) -> sa.Table:
     """A table of the API layout, with ``created_at`` and ``updated_at`` (naive UTC)."""
-    return own_table(name, *columns(DateTime, "created_at updated_at"), *items, **keys)
+    return own_table(name, *columns(sa.DateTime, "created_at updated_at"), *items, **keys)
 
 
-def main_table(name: str, *items: SchemaItem, **keys: str) -> Table:
+def main_table(name: str, *items: SchemaItem, **keys: str) -> sa.Table:
     """A table of the main layout: ``deleted`` is 0 while the row lives, and then its own id."""
-    deletion = (*columns(DateTime, "deleted_at"), *columns(Integer, "deleted"))
+    deletion = (*columns(sa.DateTime, "deleted_at"), *columns(sa.Integer, "deleted"))
     return api_table(name, *deletion, *items, **keys)
 
 
-def columns(kind: Any, names: str, *, required: bool = False) -> list[Column[Any]]:
+def columns(kind: Any, names: str, *, required: bool = False) -> list[sa.Column[Any]]:
     """One column of type *kind* for each of the *names*."""
-    return [Column(name, kind, nullable=not required) for name in names.split()]
+    return [sa.Column(name, kind, nullable=not required) for name in names.split()]
 
 
-def reference(name: str, target: str, *, required: bool = True) -> Column[Any]:
+def reference(name: str, target: str, *, required: bool = True) -> sa.Column[Any]:
     """A column with the id or uuid of a row elsewhere."""
-    return Column(name, sa.ForeignKey(target), nullable=not required)
+    return sa.Column(name, sa.ForeignKey(target), nullable=not required)
 
 
 # --- main layout (section 3); indexes on timestamps and flags serve polls of changed rows -------
 
 compute_nodes = main_table(
     "compute_nodes",
-    *columns(Integer, "service_id free_ram_mb free_disk_gb disk_available_least"),
+    *columns(sa.Integer, "service_id free_ram_mb free_disk_gb disk_available_least"),
     *columns(STRING, "host hypervisor_hostname"),
     *columns(UUID, "uuid"),
-    *columns(Integer, "vcpus memory_mb local_gb", required=True),
-    *columns(Integer, "vcpus_used memory_mb_used local_gb_used hypervisor_version", required=True),
+    *columns(sa.Integer, "vcpus memory_mb local_gb", required=True),
+    *columns(
+        sa.Integer, "vcpus_used memory_mb_used local_gb_used hypervisor_version", required=True
+    ),
     *columns(MediumText, "hypervisor_type cpu_info", required=True),
-    *columns(Integer, "current_workload running_vms mapped"),
+    *columns(sa.Integer, "current_workload running_vms mapped"),
     *columns(IPAddress, "host_ip"),
-    *columns(Text, "supported_instances pci_stats metrics extra_resources stats numa_topology"),
-    *columns(Float, "ram_allocation_ratio cpu_allocation_ratio disk_allocation_ratio"),
-    Index("compute_nodes_uuid_idx", "uuid", unique=True),
+    *columns(sa.Text, "supported_instances pci_stats metrics extra_resources stats numa_topology"),
+    *columns(sa.Float, "ram_allocation_ratio cpu_allocation_ratio disk_allocation_ratio"),
+    sa.Index("compute_nodes_uuid_idx", "uuid", unique=True),
     unique="host hypervisor_hostname deleted",
     indexes="updated_at, created_at, deleted_at, deleted id",
 )
@@ -117,11 +108,11 @@ services = main_table(
     "services",
     *columns(UUID, "uuid"),
     *columns(STRING, "host binary topic disabled_reason"),
-    *columns(Integer, "report_count", required=True),
-    *columns(Boolean, "disabled forced_down"),
-    *columns(DateTime, "last_seen_up"),
-    *columns(Integer, "version"),
-    Index("services_uuid_idx", "uuid", unique=True),
+    *columns(sa.Integer, "report_count", required=True),
+    *columns(sa.Boolean, "disabled forced_down"),
+    *columns(sa.DateTime, "last_seen_up"),
+    *columns(sa.Integer, "version"),
+    sa.Index("services_uuid_idx", "uuid", unique=True),
     unique="host topic deleted, host binary deleted",
     indexes="updated_at, created_at, deleted_at, "
     "binary deleted id, deleted disabled, deleted forced_down",
@@ -136,11 +127,11 @@ instances = main_table(
     *columns(STRING, "vm_mode root_device_name default_ephemeral_device"),
     *columns(STRING, "default_swap_device config_drive cell_name"),
     *columns(MediumText, "key_data user_data launched_on"),
-    *columns(Integer, "launch_index power_state memory_mb vcpus root_gb ephemeral_gb"),
-    *columns(Integer, "instance_type_id progress internal_id cleaned"),
+    *columns(sa.Integer, "launch_index power_state memory_mb vcpus root_gb ephemeral_gb"),
+    *columns(sa.Integer, "instance_type_id progress internal_id cleaned"),
     *columns(sa.BigInteger, "compute_id"),
-    *columns(DateTime, "launched_at terminated_at"),
-    *columns(Boolean, "locked auto_disk_config shutdown_terminate disable_terminate hidden"),
+    *columns(sa.DateTime, "launched_at terminated_at"),
+    *columns(sa.Boolean, "locked auto_disk_config shutdown_terminate disable_terminate hidden"),
     *columns(sa.Enum("owner", "admin", name="instances0locked_by"), "locked_by"),
     *columns(IPAddress, "access_ip_v4 access_ip_v6"),
     *columns(UUID, "ephemeral_key_uuid"),
@@ -153,15 +144,15 @@ instances = main_table(
 instance_extra = main_table(
     "instance_extra",
     reference("instance_uuid", "instances.uuid"),
-    *columns(Text, "numa_topology pci_requests flavor vcpu_model"),
-    *columns(Text, "migration_context keypairs device_metadata trusted_certs resources vpmems"),
-    Index("instance_extra_idx", "instance_uuid"),
+    *columns(sa.Text, "numa_topology pci_requests flavor vcpu_model"),
+    *columns(sa.Text, "migration_context keypairs device_metadata trusted_certs resources vpmems"),
+    sa.Index("instance_extra_idx", "instance_uuid"),
 )
 
 instance_faults = main_table(
     "instance_faults",
     reference("instance_uuid", "instances.uuid", required=False),
-    *columns(Integer, "code", required=True),
+    *columns(sa.Integer, "code", required=True),
     *columns(STRING, "message host"),
     *columns(MediumText, "details"),
     indexes="host, instance_uuid deleted created_at",
@@ -188,11 +179,11 @@ block_device_mapping = main_table(
     *columns(UUID, "uuid snapshot_id volume_id image_id attachment_id encryption_secret_uuid"),
     *columns(STRING, "source_type destination_type guest_format device_type disk_bus"),
     *columns(STRING, "device_name tag volume_type"),
-    *columns(Integer, "boot_index volume_size"),
-    *columns(Boolean, "delete_on_termination no_device encrypted"),
+    *columns(sa.Integer, "boot_index volume_size"),
+    *columns(sa.Boolean, "delete_on_termination no_device encrypted"),
     *columns(MediumText, "connection_info"),
-    Column("encryption_format", String(128)),
-    Column("encryption_options", String(4096)),
+    sa.Column("encryption_format", sa.String(128)),
+    sa.Column("encryption_options", sa.String(4096)),
     unique="uuid",
     indexes="instance_uuid, instance_uuid device_name, instance_uuid volume_id, volume_id, "
     "snapshot_id",
@@ -205,7 +196,7 @@ aggregates = api_table(
     *columns(UUID, "uuid"),
     *columns(STRING, "name"),
     sa.UniqueConstraint("name", name="uniq_aggregate0name"),
-    Index("aggregate_uuid_idx", "uuid"),
+    sa.Index("aggregate_uuid_idx", "uuid"),
     indexes="updated_at",
 )
 
@@ -236,7 +227,7 @@ instance_group_member = api_table(
     "instance_group_member",
     *columns(STRING, "instance_uuid"),
     reference("group_id", "instance_groups.id"),
-    Index("instance_group_member_instance_idx", "instance_uuid"),
+    sa.Index("instance_group_member_instance_idx", "instance_uuid"),
     indexes="group_id",
 )
 
@@ -244,18 +235,18 @@ instance_group_policy = api_table(
     "instance_group_policy",
     *columns(STRING, "policy"),
     reference("group_id", "instance_groups.id"),
-    *columns(Text, "rules"),
+    *columns(sa.Text, "rules"),
     indexes="policy, group_id",
 )
 
 flavors = api_table(
     "flavors",
     *columns(STRING, "name flavorid", required=True),
-    *columns(Integer, "memory_mb vcpus swap", required=True),
-    *columns(Integer, "root_gb ephemeral_gb vcpu_weight"),
-    *columns(Float, "rxtx_factor"),
-    *columns(Boolean, "disabled is_public"),
-    *columns(Text, "description"),
+    *columns(sa.Integer, "memory_mb vcpus swap", required=True),
+    *columns(sa.Integer, "root_gb ephemeral_gb vcpu_weight"),
+    *columns(sa.Float, "rxtx_factor"),
+    *columns(sa.Boolean, "disabled is_public"),
+    *columns(sa.Text, "description"),
     unique="name, flavorid",
 )
 
@@ -286,7 +277,7 @@ build_requests = api_table(
     *columns(STRING, "project_id", required=True),
     *columns(UUID, "instance_uuid"),
     *columns(MediumText, "instance block_device_mappings"),
-    *columns(Text, "tags"),
+    *columns(sa.Text, "tags"),
     unique="instance_uuid",
     indexes="project_id",
 )
@@ -295,8 +286,8 @@ cell_mappings = api_table(
     "cell_mappings",
     *columns(UUID, "uuid", required=True),
     *columns(STRING, "name"),
-    *columns(Text, "transport_url database_connection"),
-    *columns(Boolean, "disabled"),
+    *columns(sa.Text, "transport_url database_connection"),
+    *columns(sa.Boolean, "disabled"),
     unique="uuid",
 )
 
@@ -305,7 +296,7 @@ instance_mappings = api_table(
     *columns(UUID, "instance_uuid", required=True),
     reference("cell_id", "cell_mappings.id", required=False),
     *columns(STRING, "project_id", required=True),
-    *columns(Boolean, "queued_for_delete"),
+    *columns(sa.Boolean, "queued_for_delete"),
     *columns(STRING, "user_id"),
     unique="instance_uuid",
     indexes="cell_id, project_id, user_id project_id",
@@ -336,13 +327,13 @@ claims = own_table(
     *columns(STRING, "host node request_id", required=True),
     *columns(sa.BigInteger, "generation", required=True),
     *columns(sa.BigInteger, "previous"),
-    *columns(Integer, "vcpus memory_mb disk_gb", required=True),
+    *columns(sa.Integer, "vcpus memory_mb disk_gb", required=True),
     *columns(MediumText, "numa_topology pci_requests answer"),
-    *columns(Integer, "flavor_id"),
+    *columns(sa.Integer, "flavor_id"),
     # Where the instance was when another host was claimed for it.
     *columns(STRING, "source_host"),
-    *columns(DateTime, "created_at expires_at", required=True),
-    *columns(DateTime, "closed_at"),
+    *columns(sa.DateTime, "created_at expires_at", required=True),
+    *columns(sa.DateTime, "closed_at"),
     sqlite_autoincrement=True,  # the id of a claim is never used again
     unique="consumer_uuid",
     indexes="closed_at id, host node generation",
@@ -350,10 +341,10 @@ claims = own_table(
 
 decisions = own_table(
     "decisions",
-    *columns(DateTime, "recorded_at", required=True),
+    *columns(sa.DateTime, "recorded_at", required=True),
     *columns(STRING, "daemon", required=True),
     *columns(STRING, "request_id"),
-    *columns(String(32), "outcome", required=True),
+    *columns(sa.String(32), "outcome", required=True),
     *columns(MediumText, "record", required=True),  # JSON in the form of docs/explain.md
     sqlite_autoincrement=True,  # ids tell which decisions are older
     indexes="request_id, recorded_at",
@@ -367,15 +358,18 @@ decision_instances = own_table(
 )
 
 # Appended by triggers (migration.py): which row of what kind has changed, come or gone.
-changes = Table(
+changes = sa.Table(
     "changes",
     metadata,
-    Column(
-        "id", sa.BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
+    sa.Column(
+        "id",
+        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
+        primary_key=True,
+        autoincrement=True,
     ),
-    Column("kind", String(32), nullable=False),
-    Column("row_id", sa.BigInteger, nullable=False),
-    Column("changed_at", DateTime, nullable=False),
+    sa.Column("kind", sa.String(32), nullable=False),
+    sa.Column("row_id", sa.BigInteger, nullable=False),
+    sa.Column("changed_at", sa.DateTime, nullable=False),
     sqlite_autoincrement=True,  # the id of an entry is never used again
     **OPTIONS,
 )

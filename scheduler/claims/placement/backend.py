@@ -13,30 +13,9 @@ from typing import Any, Final, NamedTuple
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.claims.backend import (
-    Booked,
-    Claiming,
-    Claims,
-    Decided,
-    Lost,
-    Offered,
-    Placed,
-    Repeated,
-    Request,
-    Result,
-    Selections,
-)
+from scheduler.claims import backend
+from scheduler.claims.placement import client as calls
 from scheduler.claims.placement.candidates import AllocationRequest, CandidateQuery
-from scheduler.claims.placement.client import (
-    ATTEMPTS,
-    VERSION,
-    Allocations,
-    PlacementClient,
-    Requester,
-    Unavailable,
-    Unsure,
-    pause_before,
-)
 from scheduler.claims.placement.devices import is_compared, offers_with_free_devices
 from scheduler.claims.placement.memory import Memory
 from scheduler.claims.placement.offers import CHOSEN, NoCandidates, Offers
@@ -52,13 +31,13 @@ LEFT_SECONDS: Final = 2.0
 GIVE_BACK_SECONDS: Final = 10.0
 #: Reads of what another worker may claim, within 3 s: it had written already when it was noticed.
 READS: Final = 5
-LOST: Final = Lost(is_race=False)
+LOST: Final = backend.Lost(is_race=False)
 
 
 class _GivenBefore(Exception):
     """The request was answered before: see ``answer``."""
 
-    def __init__(self, answer: Repeated) -> None:
+    def __init__(self, answer: backend.Repeated) -> None:
         super().__init__(answer)
         self.answer = answer
 
@@ -68,10 +47,10 @@ class _Held(NamedTuple):
 
     node: str
     request: AllocationRequest
-    before: Allocations
+    before: calls.Allocations
 
 
-class PlacementClaims(Claims):
+class PlacementClaims(backend.Claims):
     """Claims every answer as allocations before it is given.
 
     While Placement does not answer, NoValidHost is raised.
@@ -79,7 +58,7 @@ class PlacementClaims(Claims):
 
     offers_hosts = True
 
-    def __init__(self, conf: Any, client: PlacementClient, host_manager: Any) -> None:
+    def __init__(self, conf: Any, client: calls.PlacementClient, host_manager: Any) -> None:
         self.client = client
         self.host_manager = host_manager
         self.memory = Memory(client, lambda: self.options.placement_memory_seconds)
@@ -107,24 +86,24 @@ class PlacementClaims(Claims):
             self.memory.look(waits=True)
 
     @contextlib.contextmanager
-    def open(self, request: Request) -> Iterator[Claiming]:
+    def open(self, request: backend.Request) -> Iterator[backend.Claiming]:
         """See the base class."""
         if not request.takes_hosts:
-            yield Claiming()
+            yield backend.Claiming()
             return
         if request.is_redelivered:
             self.client.pause(LEFT_SECONDS)
         if self.options.placement_query == CHOSEN:
             self.memory.look()
         seconds = self.options.placement_deadline_seconds
-        requester = Requester.from_request(request.context, request.spec).within(seconds)
+        requester = calls.Requester.from_request(request.context, request.spec).within(seconds)
         use = PlacementUse(requester.calls)
         claiming = _Claiming(self, request, requester, use)
         try:
             claiming.offers.find_segments()
             yield claiming
             self.problem = None
-        except Unavailable as error:
+        except calls.Unavailable as error:
             self.problem = f"Placement is not available: {error}"
             use.is_unanswered = True
             is_late = time.monotonic() >= requester.ends_at
@@ -138,33 +117,36 @@ class PlacementClaims(Claims):
             raise
 
 
-class _Claiming(Claiming):
+class _Claiming(backend.Claiming):
     """One request on its way: what is claimed for it, and what is known not to go."""
 
     def __init__(
-        self, claims: PlacementClaims, request: Request, requester: Requester, use: PlacementUse
+        self,
+        claims: PlacementClaims,
+        request: backend.Request,
+        requester: calls.Requester,
+        use: PlacementUse,
     ) -> None:
         self._client, self._host_manager = claims.client, claims.host_manager
         self._filters = claims.filters
         self._request, self._names, self._requester = request, request.names, requester
         self.placement = use
-        self.offers = Offers(
-            claims.query, claims.memory, claims.options, request.spec, requester, use
-        )
+        query, memory, options = claims.query, claims.memory, claims.options
+        self.offers = Offers(query, memory, options, request.spec, requester, use)
         #: By instance.
         self._held: dict[str, _Held] = {}
 
-    def offered(self) -> Offered:
+    def offered(self) -> backend.Offered:
         """See the base class; raises Unavailable."""
         return self.offers.offered(self._host_manager)
 
-    def book(self, decided: Decided) -> Result:
+    def book(self, decided: backend.Decided) -> backend.Result:
         """See the base class.
 
         Raises Unavailable, and AllocationUpdateFailed when another process changes the allocations
         of one of the instances meanwhile.
         """
-        result: Result | None = None
+        result: backend.Result | None = None
         try:
             result = self._claim_all(decided)
         except _GivenBefore as given:
@@ -172,13 +154,13 @@ class _Claiming(Claiming):
         except (errors.AllocationUpdateFailed, errors.NoValidHost) as error:
             result = self.refused(error)
         finally:
-            if not isinstance(result, Booked):
+            if not isinstance(result, backend.Booked):
                 with self._host_manager.lock:
                     for each in reversed(decided.reservations):
                         self._host_manager.reservations.release(each)
         return result
 
-    def refused(self, error: errors.NovaException) -> Lost | Repeated:
+    def refused(self, error: errors.NovaException) -> backend.Lost | backend.Repeated:
         """See the base class.
 
         What an earlier delivery of this very request took may be all there was, or another worker
@@ -205,14 +187,14 @@ class _Claiming(Claiming):
             uuid, held = self._held.popitem()
             try:
                 self._client.give_back(requester, uuid, held.before)
-            except Unavailable as error:
+            except calls.Unavailable as error:
                 stay = ", ".join([uuid, *self._held])
                 LOG.error("Allocations stay that nobody needs, for instances %s: %s", stay, error)
                 self._held.clear()
 
     # --- claiming ------------------------------------------------------------------------
 
-    def _requests_of(self, decided: Decided) -> list[AllocationRequest]:
+    def _requests_of(self, decided: backend.Decided) -> list[AllocationRequest]:
         """Per instance the offer to claim; as many as have devices that are free.
 
         Any will do where no filter looks at devices, as in Nova.
@@ -230,7 +212,7 @@ class _Claiming(Claiming):
         node, held = row[0].compute_node_uuid, self._held.get(uuid)
         return [held.request] if held and held.node == node else self.offers.known[node]
 
-    def _claim_all(self, decided: Decided) -> Booked | Lost:
+    def _claim_all(self, decided: backend.Decided) -> backend.Booked | backend.Lost:
         """Claim for every instance; Lost when a node was full, which is noted."""
         selections = decided.selections
         if not self.offers.ask(selections):
@@ -239,7 +221,8 @@ class _Claiming(Claiming):
             return LOST
         names, offers = self._names, self.offers
         if not names:
-            return Booked(selections)  # instances without a name are not claimed for, as in Nova
+            # Instances without a name are not claimed for, as in Nova.
+            return backend.Booked(selections)
         requests = self._requests_of(decided)
         if len(requests) < len(selections):
             offers.lacks_devices([chosen for chosen, *_others in selections[: len(requests) + 1]])
@@ -261,13 +244,15 @@ class _Claiming(Claiming):
             if not self._claim(uuid, node, wanted[uuid], selections):
                 there = [each.node for each in self._held.values()].count(node)
                 offers.note_refused_claim(node, wanted[uuid], there)
-                return Lost()
-        return Booked(selections)
+                return backend.Lost()
+        return backend.Booked(selections)
 
-    def _note_offers(self, selections: Selections, requests: list[AllocationRequest]) -> None:
+    def _note_offers(
+        self, selections: backend.Selections, requests: list[AllocationRequest]
+    ) -> None:
         for each in itertools.chain.from_iterable(selections):
             each.allocation_request = json.dumps(self.offers.known[each.compute_node_uuid][0])
-            each.allocation_request_version = VERSION
+            each.allocation_request_version = calls.VERSION
         for (chosen, *_others), request in zip(selections, requests, strict=True):
             chosen.allocation_request = json.dumps(request)
 
@@ -285,7 +270,7 @@ class _Claiming(Claiming):
             }
 
     def _claim(
-        self, uuid: str, node: str, request: AllocationRequest, selections: Selections
+        self, uuid: str, node: str, request: AllocationRequest, selections: backend.Selections
     ) -> bool:
         """Claim what *request* says on *node*; False if that was refused."""
 
@@ -293,20 +278,15 @@ class _Claiming(Claiming):
             self._read_state()
             if self._is_move(uuid):
                 return True
-            answer = None if self._held else self._given_before(ATTEMPTS, selections)
+            answer = None if self._held else self._given_before(calls.ATTEMPTS, selections)
             if answer is not None:
                 raise _GivenBefore(answer)
             return False
 
+        is_new = self._is_new(uuid) and uuid not in self._held
         try:
-            before = self._client.claim(
-                self._requester,
-                uuid,
-                request,
-                keeps,
-                is_new=self._is_new(uuid) and uuid not in self._held,
-            )
-        except Unsure as error:
+            before = self._client.claim(self._requester, uuid, request, keeps, is_new=is_new)
+        except calls.Unsure as error:
             self._held[uuid] = _Held(node, request, error.before)
             raise
         if before is not None:
@@ -331,8 +311,8 @@ class _Claiming(Claiming):
     # --- an earlier delivery of the request ----------------------------------------------
 
     def _given_before(
-        self, reads: int, selections: Selections | tuple[()], *, is_at_it: bool = False
-    ) -> Repeated | None:
+        self, reads: int, selections: backend.Selections | tuple[()], *, is_at_it: bool = False
+    ) -> backend.Repeated | None:
         """The hosts claimed for the request by another worker; None if it was not answered.
 
         Placement knows who an allocation is for, and nothing of requests.  Allocations of an
@@ -342,7 +322,7 @@ class _Claiming(Claiming):
         *is_at_it*.  The alternates are those of *selections*, as Placement keeps none.
         """
         for attempt in range(reads if self._names else 0):
-            self._client.pause(pause_before(attempt))
+            self._client.pause(calls.pause_before(attempt))
             found: dict[str, Any] = {}
             for uuid in self._names:
                 known = self._client.allocations(uuid, self._requester)
@@ -356,8 +336,8 @@ class _Claiming(Claiming):
         return None
 
     def _placed(
-        self, found: Mapping[str, Any], selections: Selections | tuple[()]
-    ) -> Repeated | None:
+        self, found: Mapping[str, Any], selections: backend.Selections | tuple[()]
+    ) -> backend.Repeated | None:
         self._read_state()
         nodes = [None if self._is_move(uuid) else self._node_of(found[uuid]) for uuid in found]
         alternates = [row[1:] for row in selections] or [[] for _ in found]
@@ -367,8 +347,8 @@ class _Claiming(Claiming):
                 return None
             request = json.dumps(self._as_offered(node, allocations))
             rest = [each for each in others if each.compute_node_uuid not in nodes]
-            placed.append(Placed(self._request, node, request, VERSION, rest))
-        return Repeated([], placed)
+            placed.append(backend.Placed(self._request, node, request, calls.VERSION, rest))
+        return backend.Repeated([], placed)
 
     def _node_of(self, allocations: Mapping[str, Any]) -> str | None:
         """The compute node among the providers, unless the request rules its host out."""
