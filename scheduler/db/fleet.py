@@ -24,9 +24,6 @@ from scheduler.db.sessions import ReadSession
 #: The first read looks so far back for ended instances: no claim on older ones is open by then.
 PAST = datetime.timedelta(minutes=10)
 
-Rows = tuple[Iterable[Any], Sequence[Any], Mapping[str, Mapping[str, str | None]]]
-"""Nodes, instances, and the system metadata of these."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:

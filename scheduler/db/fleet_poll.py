@@ -5,11 +5,10 @@ last entry, and again those of the last seconds: ids are drawn before the commit
 may appear after those with higher ids.  The oldest entry that is read again must be there as it
 was.  Otherwise entries were removed, or the database is another copy, and everything is read.
 
-*Tables that Nova made* have none.  A poll lists the rows that were stamped since the last poll
-began, or in a short overlap before that; the latest with a version of their content, too: a
-timestamp of whole seconds can be written several times.  Rows that were committed too late for the
-overlap, and nodes that vanish without a trace, are found by a look back, once a minute and beside
-the requests.
+*Tables that Nova made* have none.  A poll lists the rows stamped since the last poll began, or in a
+short overlap before that; the latest with a version of their content, as timestamps have whole
+seconds.  What was committed too late for the overlap, and nodes that vanish without a trace, are
+found by a look back, once a minute and beside the requests.
 
 *Heartbeats* touch every service all the time, and tolerate ``service_down_time``: no request waits
 for them unless they are late.
@@ -38,8 +37,10 @@ LATE_SECONDS: Final = 5.0
 Heartbeats = Mapping[int, Mapping[str, Any]]
 """By the service's id the columns that a heartbeat changes, or a restart."""
 
-_TIMES: Final = ("last_seen_up", "updated_at")
-_NUMBERS: Final = ("report_count", "version")
+_HEARD: Final[Mapping[str, Callable[[str], Any]]] = {
+    **dict.fromkeys(("report_count", "version"), int),
+    **dict.fromkeys(("last_seen_up", "updated_at"), datetime.datetime.fromisoformat),
+}
 #: In no time and no number.
 _SEPARATOR: Final = "|"
 
@@ -52,7 +53,7 @@ class HeartbeatReader:
         self._reading = threading.Lock()
         dialect = Dialect(database.dialect_name)
         services = tables.services.c
-        values = dialect.texts(*(services[name] for name in (*_NUMBERS, *_TIMES)))
+        values = dialect.texts(*(services[name] for name in _HEARD))
         heartbeat = dialect.joined(services.id, *values, separator=_SEPARATOR)
         listed = sa.select(dialect.listed(heartbeat)).where(*fleet_rows.LIVING_SERVICES)
         self._query = Compiled(database, listed)
@@ -101,21 +102,14 @@ def is_recent(done_at: datetime.datetime | None, now: datetime.datetime, seconds
 
 
 def _parsed(heartbeat: str) -> tuple[int, dict[str, Any]]:
-    service_id, *numbers, last_seen_up, updated_at = heartbeat.split(_SEPARATOR)
-    times = zip(_TIMES, map(_time, (last_seen_up, updated_at)), strict=True)
-    return int(service_id), {
-        **dict(zip(_NUMBERS, map(_number, numbers), strict=True)),
-        **dict(times),
-    }
+    service_id, *texts = heartbeat.split(_SEPARATOR)
+    found = zip(_HEARD.items(), texts, strict=True)
+    return int(service_id), {name: _value(parse, text) for (name, parse), text in found}
 
 
-def _number(text: str) -> int | None:
-    return int(text) if text.lstrip("-").isdecimal() else None
-
-
-def _time(text: str) -> datetime.datetime | None:
+def _value(parse: Callable[[str], Any], text: str) -> Any:
     try:
-        return datetime.datetime.fromisoformat(text)
+        return parse(text)
     except ValueError:  # NULL, or no time that Python has
         return None
 
@@ -208,8 +202,8 @@ class ChangesPoll:
 #: A row that is committed so long after its timestamp is found by a look back: transactions stay
 #: open, and clocks differ, but not by more.
 LOOK_BACK: Final = datetime.timedelta(seconds=60)
-#: A row may be written again with the timestamp that it was seen with, until that second is over
-#: and whoever stamped within it has committed: not in so much of the overlap, its oldest part.
+#: A row may get the timestamp that it was seen with once more, until that second is over and who
+#: stamped within it has committed: not in so much of the overlap, its oldest part.
 SETTLED: Final = datetime.timedelta(seconds=2)
 _STAMPS: Final = ("updated_at", "created_at", "deleted_at")
 _COLUMNS: Final = {
@@ -223,10 +217,9 @@ _END_OF_PART: Final = ";"
 
 
 def _listings(dialect: Dialect) -> list[Any]:
-    """Queries in the order of the parts, but for the last two; names in braces are times.
+    """Queries for all parts but the last two; names in braces are times.
 
-    They list rows with their timestamps, which the indexes alone tell, and the latest rows with a
-    version of their content.
+    Indexes alone tell the timestamps; only the latest rows have a version of their content.
     """
 
     def listing(kind: str, stamp: str, since: str, said: sa.ColumnElement[Any]) -> Any:
@@ -256,9 +249,8 @@ class StampsPoll:
         dialect = Dialect(database.dialect_name)
         listings = _listings(dialect)
         services, nodes = tables.services.c, tables.compute_nodes.c
-        flags = [sa.case((each == sa.true(), 1), else_=0) for each in fleet_rows.SERVICE_FLAGS]
-        said = dialect.joined(*flags, *dialect.texts(services.disabled_reason))
-        flagged = dialect.listed(dialect.joined(services.id, dialect.digest(said)))
+        said = dialect.texts(*fleet_rows.SERVICE_FLAGS, services.disabled_reason)
+        flagged = dialect.listed(dialect.joined(services.id, dialect.digest(dialect.joined(*said))))
         is_flagged = sa.or_(*(each == sa.true() for each in fleet_rows.SERVICE_FLAGS))
         state = sa.select(flagged).where(*fleet_rows.LIVING_SERVICES, is_flagged).scalar_subquery()
         newest = sa.select(sa.func.coalesce(sa.func.max(services.id), 0)).scalar_subquery()
@@ -270,8 +262,8 @@ class StampsPoll:
         there = sa.select(dialect.listed(dialect.joined(nodes.id))).where(nodes.deleted == 0)
         self._look_query = compiled(*listings[: len(_STAMPED)], there.scalar_subquery())
         self._read_at = self._looked_at = datetime.datetime.min
-        #: Answer of the last poll, and the entries in each part of it.
         self._answer = ""
+        #: Entries in each part of the last answer.
         self._listed: list[set[str]] = [set() for _part in _PARTS]
         #: Entries by timestamp of the last look back and all polls since.
         self._known: list[set[str]] = []
@@ -294,7 +286,7 @@ class StampsPoll:
         since = self._read_at - self._overlap
         recent, self._read_at = min(since + SETTLED, self._read_at), now
         times = {"since": _literal(since), "recent": _literal(recent)}
-        answer = self._query.execute(connection, **times).scalar_one()
+        answer: str = self._query.execute(connection, **times).scalar_one()
         news: News = {kind: set() for kind in _PARTS}
         if answer != self._answer:
             self._answer, before = answer, self._listed
