@@ -211,7 +211,7 @@ _COLUMNS: Final = {
     fleet_rows.INSTANCES: fleet_rows.INSTANCE_COLUMNS,
 }
 _STAMPED: Final = [kind for kind in _COLUMNS for _stamp in _STAMPS]
-#: What the parts of a poll's answer list.
+#: The kinds of rows in each part of a poll's answer.
 _PARTS: Final = (*_STAMPED, *_COLUMNS, fleet_rows.FLAGS, fleet_rows.MEMBERS)
 _END_OF_PART: Final = ";"
 
