@@ -92,9 +92,7 @@ class ConductorWorker(Worker):
         ending.callback(heartbeat.stop)
         endpoints = [manager, BackportAPI(), BaseAPI(TOPIC)]
         server = Server(transport, TOPIC, self._conf.host, endpoints)
-        server.start()  # waits for the broker for as long as it takes
-        ending.callback(server.wait)
-        ending.callback(server.stop)
+        server.serve(ending)  # waits for the broker for as long as it takes
         heartbeat.start()
 
 

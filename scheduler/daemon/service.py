@@ -163,7 +163,8 @@ class Service(Worker):
         ending.callback(task.stop)
         serve_introspection(conf, manager, self.table, transport, ending)
         tasks = OlderTasks(builds, manager, databases.main)
-        self._serve(transport, manager, tasks, ending)
+        self._server = self._new_server(transport, manager, tasks)
+        self._server.serve(ending)  # waits for the broker for as long as it takes
         self._start_tasks(manager, databases, ending)
         heartbeat.start()
         if conf.periodic_enable:
@@ -226,25 +227,13 @@ class Service(Worker):
             ending.callback(task.stop)
             task.start(delay_seconds)
 
-    def _serve(
-        self,
-        transport: RPCTransport,
-        manager: SchedulerManager,
-        tasks: OlderTasks,
-        ending: contextlib.ExitStack,
-    ) -> None:
-        endpoints = [
-            SchedulerEndpoint(manager),
-            HavanaEndpoint(tasks),
-            IcehouseEndpoint(tasks),
-            BaseAPI(SERVICE),
-        ]
-        self._server = server = Server(
-            transport, self._topic, self._conf.host, endpoints, self._in_flight
-        )
-        server.start()  # waits for the broker for as long as it takes
-        ending.callback(server.wait)
-        ending.callback(server.stop)
+    def _new_server(
+        self, transport: RPCTransport, manager: SchedulerManager, tasks: OlderTasks
+    ) -> Server:
+        """The answering of requests on the topic."""
+        older = (HavanaEndpoint(tasks), IcehouseEndpoint(tasks))
+        endpoints = [SchedulerEndpoint(manager), *older, BaseAPI(SERVICE)]
+        return Server(transport, self._topic, self._conf.host, endpoints, self._in_flight)
 
     def _periodic_task(self, manager: SchedulerManager) -> RepeatingTask:
         driver = manager.driver

@@ -69,25 +69,18 @@ class CopiedDeliveries(connection.Deliveries):
 class ShadowService(service.Service):
     """The worker of a shadow: it takes copies, and looks for outcomes."""
 
-    def _serve(
-        self,
-        transport: RPCTransport,
-        manager: SchedulerManager,
-        tasks: OlderTasks,
-        ending: contextlib.ExitStack,
-    ) -> None:
+    def _new_server(
+        self, transport: RPCTransport, manager: SchedulerManager, tasks: OlderTasks
+    ) -> Server:
         """Serve copies; those of builds, which callers up to Juno send, are left alone."""
         del tasks
         topic = f"{self._topic}.{self._conf.host}"
         connection.TEMPORARY.add(topic)
         connection.COPIED[topic] = self._topic
         endpoints: list[Any] = [SchedulerEndpoint(manager), BaseAPI(service.SERVICE)]
-        self._server = Server(
+        return Server(
             transport, topic, self._conf.host, endpoints, self._in_flight, CopiedDeliveries
         )
-        self._server.start()
-        ending.callback(self._server.wait)
-        ending.callback(self._server.stop)
 
     def _start_tasks(
         self, manager: SchedulerManager, databases: Databases, ending: contextlib.ExitStack

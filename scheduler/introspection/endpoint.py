@@ -78,7 +78,4 @@ def serve_introspection(
     subject = Subject(conf, manager, number=table.place + 1, workers=table.workers)
     name = worker_name(conf.host, subject.number)
     connection.TEMPORARY.add(worker_topic(conf))
-    server = Server(transport, worker_topic(conf), name, [IntrospectionEndpoint(subject)])
-    server.start()
-    ending.callback(server.wait)
-    ending.callback(server.stop)
+    Server(transport, worker_topic(conf), name, [IntrospectionEndpoint(subject)]).serve(ending)

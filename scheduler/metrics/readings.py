@@ -70,12 +70,12 @@ def read_consumer(samples: Samples, consumer: Server | None) -> None:
     samples.set(catalogue.CONSUMER_UP, consumer is not None and consumer.is_consuming)
     if consumer is None:
         return
-    for kind, count in consumer.refused.items():
+    for kind, count in dict(consumer.dispatcher.refused).items():
         samples.set(catalogue.REFUSED, count, kind)
     for path, count in consumer.messages.items():
         samples.set(catalogue.MESSAGES, count, path)
-    samples.set(catalogue.UNDECODABLE, consumer.undecodable)
-    samples.set(catalogue.CALL_HEARTBEATS_FAILED, consumer.call_heartbeats_failed)
+    samples.set(catalogue.UNDECODABLE, consumer.deliveries.undecodable)
+    samples.set(catalogue.CALL_HEARTBEATS_FAILED, consumer.dispatcher.monitor.failed)
     samples.set(catalogue.ANSWERS_DROPPED, consumer.answers_dropped)
 
 

@@ -1,5 +1,6 @@
 """RPC servers: who answers what on which topic (reference page rpc, sections 7 and 8)."""
 
+import contextlib
 import sys
 import threading
 import time
@@ -46,7 +47,7 @@ class Server(RPCServer):
         deliveries: type[Deliveries] = Deliveries,
     ) -> None:
         self._limits = MessageLimits.from_conf(bus.conf)
-        self._deliveries = deliveries(self._limits)
+        self.deliveries = deliveries(self._limits)
         dispatcher = Dispatcher(
             list(endpoints),
             RequestContextSerializer(),
@@ -65,11 +66,11 @@ class Server(RPCServer):
         self._room = threading.Semaphore(self.conf.executor_thread_pool_size)
 
     def _create_listener(self) -> Any:
-        connection.SERVED[self._queue] = self._deliveries
+        connection.SERVED[self._queue] = self.deliveries
         listener = super()._create_listener()
         if self._is_fast:
-            self._fast = fastpath.FastPath(listener, self._deliveries, self._limits)
-        return Subscription(listener, self._deliveries, self._fast)
+            self._fast = fastpath.FastPath(listener, self.deliveries, self._limits)
+        return Subscription(listener, self.deliveries, self._fast)
 
     def _on_incoming(self, incoming: Any) -> None:
         (message,) = incoming
@@ -90,6 +91,12 @@ class Server(RPCServer):
         finally:
             self._room.release()
 
+    def serve(self, ending: contextlib.ExitStack) -> None:
+        """Start; *ending* learns to take no more requests, and to wait for those in hand."""
+        self.start()
+        ending.callback(self.wait)
+        ending.callback(self.stop)
+
     @property
     def is_listening(self) -> bool:
         """True when requests would be taken from the bus, once it answers."""
@@ -98,27 +105,13 @@ class Server(RPCServer):
     @property
     def is_consuming(self) -> bool:
         """True when the bus brings requests now."""
-        return self.is_listening and (not self._has_broker or self._deliveries.is_consuming)
-
-    @property
-    def refused(self) -> dict[str, int]:
-        """Number of messages that could not be served, by the error in the answer."""
-        return dict(self.dispatcher.refused)
+        return self.is_listening and (not self._has_broker or self.deliveries.is_consuming)
 
     @property
     def messages(self) -> dict[str, int]:
         """Number of requests, by the way that they took."""
         fast = 0 if self._fast is None else int(self._fast.receiver.taken)
         return {FAST: fast, LIBRARY: max(0, self._handed_on - fast)}
-
-    @property
-    def undecodable(self) -> int:
-        """Number of messages nobody could make anything of."""
-        return self._deliveries.undecodable
-
-    @property
-    def call_heartbeats_failed(self) -> int:
-        return int(self.dispatcher.monitor.failed)
 
     @property
     def answers_dropped(self) -> int:

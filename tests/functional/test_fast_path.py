@@ -123,7 +123,7 @@ def test_what_is_unusual_is_answered_or_dropped(bus, way):
         assert raw.answer_to(own["_msg_id"])["failure"] is None
         raw.call(PING)
         assert sum(server.messages.values()) == before + 2
-        assert server.undecodable >= 1
+        assert server.deliveries.undecodable >= 1
     assert json.loads(unknown["failure"])["class"] == "NoSuchMethod"
     assert "max_request_depth" in json.loads(deep["failure"])["message"]
     assert "max_message_bytes" in json.loads(large["failure"])["message"]
