@@ -67,14 +67,6 @@ class Readiness:
         """Within which time it wants to hear that all is well; None if it does not ask."""
         return self._watchdog_seconds if self.is_awaited else None
 
-    def announce(self, *more: str) -> None:
-        """Say that requests are served; *more* are further assignments of the protocol."""
-        self.tell("READY=1", *more)
-
-    def announce_reload(self) -> None:
-        """Say that the configuration is being read again; :meth:`announce` says it is over."""
-        self.tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
-
     def tell(self, *assignments: str) -> None:
         """Send *assignments* of the protocol in one message."""
         if self._socket is None:
@@ -133,16 +125,13 @@ class Watchdog:
         self._is_ill = False
         self._asked: set[int] = set()
         self._turned_at = math.inf
+        self._look_seconds = min(
+            LOOK_SECONDS, (self._limit_seconds or math.inf) / LOOKS_PER_WATCHDOG
+        )
         threads = native("threading")
-        self._looks = RepeatingTask("watchdog", self.look, self.look_seconds, threads=threads)
+        self._looks = RepeatingTask("watchdog", self.look, self._look_seconds, threads=threads)
         #: Shows that the hub turns: under eventlet this one is a greenlet.
-        self._turns = RepeatingTask("turns of the watchdog", self._turn, self.look_seconds)
-
-    @property
-    def look_seconds(self) -> float:
-        if self._limit_seconds is None:
-            return LOOK_SECONDS
-        return min(LOOK_SECONDS, self._limit_seconds / LOOKS_PER_WATCHDOG)
+        self._turns = RepeatingTask("turns of the watchdog", self._turn, self._look_seconds)
 
     def start(self) -> None:
         """Take a place in the worker table; look regularly if a service manager listens."""
@@ -150,18 +139,19 @@ class Watchdog:
         self.enter(Stage.STARTING)
         if self._readiness.is_awaited:
             faulthandler.register(WHERE, all_threads=False)
-            self._looks.start(self.look_seconds)
+            self._looks.start(self._look_seconds)
             self._turn()
-            self._turns.start(self.look_seconds)
+            self._turns.start(self._look_seconds)
 
     def enter(self, stage: Stage) -> None:
         """Show that the worker is at *stage*; tell of it if that concerns the whole daemon."""
         before, self.stage = self.stage, stage
         if stage is Stage.RELOADING:
-            self._readiness.announce_reload()
+            began = f"MONOTONIC_USEC={time.monotonic_ns() // 1000}"
+            self._readiness.tell("RELOADING=1", began)
         self.look()
         if stage is Stage.SERVING and self._is_daemon_ready(before):
-            self._readiness.announce(self._status())
+            self._readiness.tell("READY=1", self._status())
 
     def _is_daemon_ready(self, before: Stage) -> bool:
         """True when this worker, coming from stage *before*, was the last to be waited for."""

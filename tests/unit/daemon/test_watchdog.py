@@ -74,7 +74,9 @@ def test_a_reload_is_over_when_nobody_reloads(other: Stage, is_over: bool) -> No
     scene.told.lines.clear()
 
     scene.watchdog.enter(Stage.RELOADING)
-    assert scene.told.lines[0] == "RELOADING=1"
+    told, began = scene.told.lines[:2]
+    assert told == "RELOADING=1"
+    assert int(began.removeprefix("MONOTONIC_USEC=")) > 0
     scene.other(other)
     scene.watchdog.enter(Stage.SERVING)
 
@@ -162,24 +164,17 @@ def test_the_libraries_do_not_see_the_service_manager(listener, monkeypatch):
 
 
 def test_what_is_told_arrives_in_one_message(listener: socket.socket) -> None:
-    Readiness(environ_for(listener)).announce("STATUS=1 worker")
+    Readiness(environ_for(listener)).tell("READY=1", "STATUS=1 worker")
     assert listener.recv(100) == b"READY=1\nSTATUS=1 worker"
     with pytest.raises(BlockingIOError):
         listener.recv(100)
-
-
-def test_a_reload_says_when_it_began(listener: socket.socket) -> None:
-    Readiness(environ_for(listener)).announce_reload()
-    first, second = listener.recv(100).decode().splitlines()
-    assert first == "RELOADING=1"
-    assert int(second.removeprefix("MONOTONIC_USEC=")) > 0
 
 
 def test_an_abstract_address() -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
         made.bind("")  # the kernel chooses an abstract one
         name = made.getsockname()[1:].decode()
-        Readiness({VARIABLE: f"@{name}"}).announce()
+        Readiness({VARIABLE: f"@{name}"}).tell("READY=1")
         assert made.recv(100) == b"READY=1"
 
 
@@ -195,14 +190,14 @@ def test_an_abstract_address() -> None:
 def test_the_watchdog_is_the_process_s_own(listener, more, seconds):
     assert Readiness(environ_for(listener, **more)).watchdog_seconds == seconds
     alone = Readiness(more)
-    alone.announce()
+    alone.tell("READY=1")
     assert (alone.is_awaited, alone.watchdog_seconds) == (False, None)
 
 
 def test_a_service_manager_that_is_gone_is_told_of_once(listener, caplog):
     readiness = Readiness(environ_for(listener))
     listener.close()
-    readiness.announce()
+    readiness.tell("READY=1")
     readiness.tell("WATCHDOG=1")
     assert len([one for one in caplog.records if "does not take messages" in one.message]) == 1
 
