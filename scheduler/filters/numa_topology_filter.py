@@ -38,14 +38,15 @@ class NUMATopologyFilter(HostFilter):
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Threads if they are required, cells if some are wanted, and a fit if there are any."""
         if numa.requires_threads(request.flavor, request.image):
-            yield (THREADS, hosts.per_document(TOPOLOGY, self._has_threads, key=(self, "threads")))
+            has_threads = self.fitting.semantics.has_siblings
+            yield (
+                THREADS,
+                hosts.per_document(TOPOLOGY, lambda it: not it or has_threads(it), key=has_threads),
+            )
         if (guest := guest_of(request)) is None:
             return
         yield ABSENT, hosts.per_document(TOPOLOGY, bool, key="has cells")
         yield UNFIT, self._fits(hosts, guest, request)
-
-    def _has_threads(self, host: numa.HostTopology | None) -> bool:
-        return not numa.lacks_threads(host, self.fitting.semantics)
 
     def _fits(self, hosts: Candidates, guest: numa.GuestTopology, request: Any) -> np.ndarray:
         requests, networks = pci.requests_of(request.pci_requests), networks_of(request)

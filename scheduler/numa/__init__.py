@@ -9,7 +9,6 @@ every room from ``conf`` upwards may import this package.
 
 from scheduler.numa.constraints import constraints
 from scheduler.numa.fitting import Placement, Rules, Wish, consume
-from scheduler.numa.pairing import lacks_threads
 from scheduler.numa.semantics import CURRENT, NEWTON, NumaSemantics
 from scheduler.numa.specs import requires_threads
 from scheduler.numa.topology import (

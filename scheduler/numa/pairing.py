@@ -325,8 +325,3 @@ def _spare(groups: Groups, taken: tuple[int, ...], isolated: bool) -> list[int]:
     if isolated:
         groups = [group for group in groups if used.isdisjoint(group)]
     return [cpu for group in groups for cpu in group if cpu not in used]
-
-
-def lacks_threads(host: HostTopology | None, semantics: NumaSemantics) -> bool:
-    """True for a host that has cells, but no sibling threads (section 8.1)."""
-    return host is not None and len(host) > 0 and not semantics.has_siblings(host)

@@ -153,6 +153,8 @@ ROWS = [
     ("NUMATopologyFilter", {"numa_topology": host(cell())}, cells(want(range(5))), "numa.unfit"),
     ("NUMATopologyFilter", {"numa_topology": host(cell())},
      specs(**{"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"}), "numa.threads"),
+    ("NUMATopologyFilter", {},
+     specs(**{"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"}), ""),
     ("NUMATopologyFilter", {"numa_topology": host(cell())}, cells(want(), **devices(1)),
      "numa.unfit", {"semantics": "newton"}),
     ("NUMATopologyFilter", {"numa_topology": host(cell())}, cells(want(), **devices(1)), ""),

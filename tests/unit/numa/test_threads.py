@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler import objects
-from scheduler.numa import CURRENT, NEWTON, HostTopology, lacks_threads, requires_threads
+from scheduler.numa import CURRENT, NEWTON, requires_threads
 from tests.unit.numa.builders import cell, host
 
 NONE, ONES, PAIRS = (), [[0], [1], [2], [3]], [[0, 1], [2, 3]]
@@ -16,12 +16,10 @@ NONE, ONES, PAIRS = (), [[0], [1], [2], [3]], [[0, 1], [2, 3]]
         (CURRENT, host(cell(siblings=NONE), cell(1, siblings=PAIRS)), False),
         (NEWTON, host(cell(siblings=NONE), cell(1, siblings=NONE)), True),
         (NEWTON, host(cell(siblings=NONE), cell(1, siblings=ONES)), False),
-        (CURRENT, None, False),
-        (CURRENT, HostTopology(), False),
     ],
 )
 def test_lacking(semantics, place, lacking):
-    assert lacks_threads(place, semantics) is lacking
+    assert semantics.has_siblings(place) is not lacking
 
 
 @pytest.mark.parametrize(
