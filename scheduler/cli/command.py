@@ -13,6 +13,8 @@ import yaml
 from cliff import columns, command, display, lister, show
 from oslo_config import cfg
 from oslo_log import log as logging
+from rich import progress
+from rich.console import Console
 from sqlalchemy import Connection
 
 from scheduler import errors, exit_codes, objects
@@ -58,6 +60,13 @@ def write_page(path: Path, page: str) -> None:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
         raise errors.InvalidRequest(field="--output", reason=str(error)) from error
+
+
+def tracked(several: Iterable[Found], what: str, total: int | None = None) -> Iterable[Found]:
+    """*several*, with a bar on the terminal, if there is one, that shows how many are done."""
+    console = Console(stderr=True)
+    shown: dict[str, Any] = {"console": console, "disable": not console.is_terminal}
+    return progress.track(several, what, total, transient=True, **shown)
 
 
 class Base(command.Command):

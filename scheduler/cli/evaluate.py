@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich import progress
-from rich.console import Console
 from rich.table import Table
 
 from scheduler import exit_codes
@@ -15,7 +13,7 @@ from scheduler.cli import command
 from scheduler.cli.command import argument
 from scheduler.conf import mistakes
 from scheduler.evaluation.cases import ALL, OF_LABEL, STANDARD_INPUT, read_cases
-from scheduler.evaluation.outcome import Evaluation, Outcome
+from scheduler.evaluation.outcome import Outcome, outcomes
 from scheduler.explain.rendering import Paper
 
 _COLUMNS = ("cases", "agree", "listed", "differ")
@@ -54,15 +52,8 @@ class Evaluate(command.Text):
 
     def act(self, parsed_args: argparse.Namespace) -> Any:
         """The decisions one by one, or what comparing them gives."""
-        evaluation, console = Evaluation(parsed_args.semantics), Console(stderr=True)
-        cases = progress.track(
-            read_cases(parsed_args.files or [STANDARD_INPUT]),
-            "Evaluating",
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        decided = (outcome for case in cases for outcome in evaluation.outcomes(case))
+        cases = read_cases(parsed_args.files or [STANDARD_INPUT])
+        decided = outcomes(command.tracked(cases, "Evaluating"), parsed_args.semantics)
         return self._compared(decided) if parsed_args.check else self._lines(decided)
 
     def show(self, found: Any) -> None:

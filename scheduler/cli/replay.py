@@ -3,14 +3,12 @@
 import argparse
 import functools
 import random
-import sys
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
 from oslo_config import cfg
-from rich import progress
 from rich.console import Console
 from rich.table import Column, Table
 
@@ -80,7 +78,6 @@ class Replay(command.Text):
 
     def act(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         """Play, write the page, and give all numbers."""
-        console = Console(stderr=True)
         workload = read(parsed_args)
         confs = self._confs(parsed_args)
         fleets = {name: self._fleet(conf, parsed_args) for name, conf in confs.items()}
@@ -98,7 +95,7 @@ class Replay(command.Text):
             for name, fleet in fleets.items()
         }
         comparison, began = Comparison(runs), time.perf_counter()
-        comparison.play(_tracked(workload.arrivals, "Replaying", console))
+        comparison.play(command.tracked(workload.arrivals, "Replaying"))
         seconds = time.perf_counter() - began
         about = {
             "title": "Replay",
@@ -109,9 +106,9 @@ class Replay(command.Text):
         document = comparison.document(workload, about)
         refused = next(iter(runs.values())).total("requests_refused")
         subject = sizing.Subject(whole, workload, refused, parsed_args.seed)
-        document |= _sizes(subject, parsed_args, console)
+        document |= _sizes(subject, parsed_args)
         lasts = workload.arrivals[-1].at - workload.begin
-        console.print(_speed(runs.values(), lasts, seconds), highlight=False)
+        Console(stderr=True).print(_speed(runs.values(), lasts, seconds), highlight=False)
         if parsed_args.output is not None:
             command.write_page(parsed_args.output, report.to_html(document))
         return document
@@ -236,18 +233,7 @@ def _settings(name: str, parsed: argparse.Namespace) -> list[str]:
     return [*parsed.set, *own]
 
 
-def _tracked(several: Any, what: str, console: Console, total: int | None = None) -> Iterable[Any]:
-    return progress.track(
-        several,
-        what,
-        total=total,
-        console=console,
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
-
-
-def _sizes(subject: sizing.Subject, parsed: argparse.Namespace, console: Console) -> dict[str, Any]:
+def _sizes(subject: sizing.Subject, parsed: argparse.Namespace) -> dict[str, Any]:
     found = {}
     for name, work, count in (
         ("compact", sizing.compact, sizing.COMPACT_TRIALS),
@@ -255,6 +241,6 @@ def _sizes(subject: sizing.Subject, parsed: argparse.Namespace, console: Console
     ):
         if getattr(parsed, name):
             results = sizing.trials(work, subject, count, parsed.jobs)
-            tracked = _tracked(results, f"Trials ({name})", console, count)
+            tracked = command.tracked(results, f"Trials ({name})", count)
             found[name] = sizing.distribution(list(tracked))
     return found

@@ -1,6 +1,6 @@
 """Outcomes of cases; those that differ on purpose are listed (docs/compatibility.md)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,16 +68,13 @@ class Outcome:
         return REASONS.get(self.name) or (GENTLER if self.is_crash else None)
 
 
-class Evaluation:
-    def __init__(self, wanted: str = cases.ALL) -> None:
-        self.wanted = wanted
-        self._configuration = Configuration()
-
-    def outcomes(self, case: Case) -> Iterator[Outcome]:
-        """Decide *case* as its label says, as far as the behaviour is the *wanted* one."""
-        behaviours = cases.behaviours_of(case, self.wanted)
+def outcomes(several: Iterable[Case], wanted: str = cases.ALL) -> Iterator[Outcome]:
+    """Decide *several* as their labels say, those for which the *wanted* behaviour is to decide."""
+    configuration = Configuration()
+    for case in several:
+        behaviours = cases.behaviours_of(case, wanted)
         if behaviours:
-            answers = {each.name: decide(case, each, self._configuration) for each in behaviours}
+            answers = {each.name: decide(case, each, configuration) for each in behaviours}
             differences = _differences(case, answers)
             expected = case.content.get("expect") or {}
             failures = [

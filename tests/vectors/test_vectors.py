@@ -11,7 +11,6 @@ import pytest
 
 from scheduler.evaluation import outcome as listed
 from scheduler.evaluation.cases import read_cases
-from scheduler.evaluation.outcome import Evaluation
 
 FOLDER = pathlib.Path(__file__).parents[1] / "data" / "vectors"
 SUITES = sorted(path.name.partition(".")[0] for path in FOLDER.glob("*.jsonl.gz"))
@@ -20,10 +19,9 @@ EVERY = int(os.environ.get("VECTORS_EVERY", "18"))
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_every_case_is_decided_as_recorded(suite):
-    evaluation = Evaluation()
     source = read_cases([str(FOLDER / f"{suite}.jsonl.gz")])
     cases = itertools.islice(source, 0, None, EVERY)
-    outcomes = [outcome for case in cases for outcome in evaluation.outcomes(case)]
+    outcomes = list(listed.outcomes(cases))
     different = {each.name: each.differences for each in outcomes if each.differences}
     on_purpose = {each.name for each in outcomes} & listed.REASONS.keys()
 

@@ -2,14 +2,15 @@
 
 import pytest
 
-from scheduler.evaluation.outcome import NOTHING_EXPECTED, Evaluation, Outcome
+from scheduler.evaluation import outcome as deciding
+from scheduler.evaluation.outcome import NOTHING_EXPECTED, Outcome
 from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet
 
 EXPECT = {"passed": [["h1", "h1"]], "selected": [["h1", "h1"]]}
 
 
 def outcomes(item, wanted="all"):
-    return Evaluation(wanted).outcomes(item)
+    return deciding.outcomes([item], wanted)
 
 
 def test_a_disagreement_is_reported():
