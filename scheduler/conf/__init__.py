@@ -83,11 +83,6 @@ def detached(
     return conf
 
 
-def group_names() -> list[str]:
-    """The groups that have options of this project; ``DEFAULT`` is one of them."""
-    return sorted({str(group) for group, _options in SECTIONS})
-
-
 def list_opts() -> list[tuple[str | cfg.OptGroup, list[cfg.Opt]]]:
     """Every option of this project by group, for oslo-config-generator."""
     return SECTIONS

@@ -71,8 +71,3 @@ OPTIONS: list[cfg.Opt] = [
 API_OPTIONS: list[cfg.Opt] = [
     _with_old_spellings(each, API_GROUP) for each in oslo_db_options.database_opts
 ]
-
-
-def register(conf: cfg.ConfigOpts) -> None:
-    conf.register_opts(OPTIONS, group=GROUP)
-    conf.register_opts(API_OPTIONS, group=API_GROUP)

@@ -153,15 +153,10 @@ def settings(paths: Iterable[str]) -> Iterator[Setting]:
             yield Setting(group, line[: min(ends, default=None)].strip(), path, number)
 
 
-def unknown(
-    conf: cfg.ConfigOpts, own_groups: Iterable[str], paths: Iterable[str]
-) -> Iterator[tuple[Setting, str]]:
-    """The settings in *paths* that neither *conf* nor Nova knows, each with what to say of it.
-
-    *own_groups* are those of this project.
-    """
+def unknown(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[tuple[Setting, str]]:
+    """The settings in *paths* that neither *conf* nor Nova knows, each with what to say of it."""
     here, nova = known(conf), names_of_nova()
-    own = set(own_groups) - {DEFAULT}
+    own = {group for group, _name in _listed(NAMESPACES[0])} - {DEFAULT}
     for setting in settings(paths):
         there = here.get(setting.group, set())
         if setting.name in there or setting.name in nova.get(setting.group, ()):

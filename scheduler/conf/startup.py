@@ -155,7 +155,7 @@ def _log_on_terminal(conf: cfg.ConfigOpts) -> None:
 
 def warn_of_unknown(conf: cfg.ConfigOpts) -> None:
     """Name options in the files that are unknown here, and those that are hardly meant so."""
-    found = names.unknown(conf, project_options.group_names(), used_files(conf))
+    found = names.unknown(conf, used_files(conf))
     for setting, reason in found:
         LOG.warning("%s: [%s] %s: %s", setting.place, setting.group, setting.name, reason)
     for option, reason, place in check.questions(conf, used_files(conf)):

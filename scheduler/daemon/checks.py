@@ -21,7 +21,6 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import broker as message_broker
-from scheduler import conf as project_options
 from scheduler import errors, plugins
 from scheduler.claims import loading
 from scheduler.conf import check, mistakes, names, startup
@@ -303,7 +302,7 @@ def problems(
         return [_placed(problem_of(Kind.OPTION, error), startup.named_files(source))]
     paths = startup.used_files(conf)
     found = [problem_of(Kind.OPTION, error) for error in check.problems(conf)]
-    for setting, reason in names.unknown(conf, project_options.group_names(), paths):
+    for setting, reason in names.unknown(conf, paths):
         option = f"[{setting.group}] {setting.name}"
         found.append(Problem(Kind.OPTION, option, reason, setting.place))
     plugins.prepare(conf)

@@ -125,7 +125,6 @@ class Database:
 
         One *for_command* gives up a server that is away, and waits for its answers for ever.
         """
-        database_conf.register(conf)
         settings, group = configured_settings(conf), conf.database
         url = settings["connection"]
         path = pathlib.Path(conf.state_path).absolute() / EMBEDDED_FILE

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 import pytest
 from oslo_config import cfg
 
-from scheduler import conf as project_options
 from scheduler.conf import check, names, startup
 from scheduler.rpc import library_options, transport
 from scheduler.rpc.library_options import CONCURRENCY, NOTIFICATIONS, RABBIT
@@ -61,7 +60,7 @@ def test_no_name_is_taken_for_a_mistake(tmp_path: pathlib.Path, kind: str) -> No
     )
     path.write_text(text)
     conf = startup.fill(startup.Source(["--config-file", str(path)], PROG))
-    assert list(names.unknown(conf, project_options.group_names(), [str(path)])) == []
+    assert list(names.unknown(conf, [str(path)])) == []
 
 
 REAL = """\

@@ -8,7 +8,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exception
 from sqlalchemy import event
 
-from scheduler.conf import database as database_conf
+from scheduler import conf as options
 from scheduler.db import services
 from scheduler.db.database import Database
 from scheduler.db.tables import host_mappings
@@ -29,10 +29,7 @@ def report_count(database: Database) -> int:
 def conf_with(tmp_path: pathlib.Path, text: str) -> cfg.ConfigOpts:
     path = tmp_path / "nova.conf"
     path.write_text(text, encoding="utf-8")
-    conf = cfg.ConfigOpts()
-    conf.register_opts([cfg.StrOpt("state_path", default=str(tmp_path / "state"))])
-    conf(["--config-file", str(path)], project="nova")
-    return conf
+    return options.detached({("DEFAULT", "state_path"): str(tmp_path / "state")}, [str(path)])
 
 
 def test_the_configured_connection_or_an_embedded_default(tmp_path):
@@ -48,7 +45,6 @@ def test_the_configured_connection_or_an_embedded_default(tmp_path):
 def test_pool_options_reach_the_engine(tmp_path):
     text = "[database]\nmax_pool_size = 3\nidle_timeout = 9\nmax_retries = 0\n"
     conf = conf_with(tmp_path, text + "connection = mysql+pymysql://u@h/nova\n")
-    database_conf.register(conf)
     pool = Database.from_conf(conf).engine.pool
     assert isinstance(pool, sa.QueuePool)
     assert (pool.size(), pool._recycle) == (3, 9)
