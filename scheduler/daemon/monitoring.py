@@ -75,7 +75,8 @@ class Monitoring:
         for outcome in Outcome:
             self.counters.set(catalogue.RELOADS, 0, outcome.value)
         self._readings: list[Reading] = [self.counters.write_to, readings.read_process]
-        self._asked_readings: list[Reading] = []
+        #: Found out for whoever asks.
+        self._read_capacity: Reading = lambda _samples: None
         self.is_reload_refused = False
         """True when the last reload was refused."""
         self.reports = reports or Reports()
@@ -146,7 +147,7 @@ class Monitoring:
             samples.set(catalogue.WORKERS, count, "configured")
             samples.set(catalogue.WORKERS, len(alive), "alive")
             with contextlib.suppress(TimeoutError):  # a decision takes long: without them, then
-                self.hub.call(self._read_asked, samples)
+                self.hub.call(self._read_capacity, samples)
             body, content_type = render(samples, request.headers.get("accept", ""))
             return Response(body, content_type)
 
@@ -159,11 +160,6 @@ class Monitoring:
         self.routes.add("/metrics", answer)
         self.routes.add(_WRITE, write_now)
 
-    def _read_asked(self, samples: Samples) -> None:
-        """Put what is found out for whoever asks into *samples*."""
-        for read in self._asked_readings:
-            read(samples)
-
     def watch_manager(self, manager: Any, conf: cfg.ConfigOpts, overview: Overview) -> None:
         """Count what *manager* decides, and what reading the hosts costs.
 
@@ -171,15 +167,12 @@ class Monitoring:
         """
         if not self.is_enabled:
             return
-        if isinstance(known := manager.driver.host_manager, HostManager):
-            zone = conf.default_availability_zone
-            self._asked_readings.append(
-                lambda samples: readings.read_capacity(
-                    samples, known, zone, overview.latest()["flavors"]
-                )
+        hosts, zone = manager.driver.host_manager, conf.default_availability_zone
+        if isinstance(hosts, HostManager):
+            self._read_capacity = lambda samples: readings.read_capacity(
+                samples, hosts, zone, overview.latest()["flavors"]
             )
         manager.recorder.listeners.append(self.counters.decided)
-        hosts = manager.driver.host_manager
         if hasattr(hosts, "read_listeners"):
             hosts.read_listeners.append(self.counters.read)
         name = type(getattr(manager.driver, "driver", manager.driver)).__name__
