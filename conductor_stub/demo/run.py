@@ -147,7 +147,7 @@ class Demo:
                 summed[each.instance.host] += each.instance.memory_mb
         records = {
             uuid: record
-            for record in self.scheduler.driver.records
+            for record in self.scheduler.driver.recorder.records
             for uuid in record.instance_uuids
         }
         return Outcome(

@@ -5,7 +5,7 @@ from typing import Any
 
 from scheduler import objects
 from scheduler.claims.backend import Claims
-from scheduler.explain.recorder import Memory, Recorder
+from scheduler.explain.recorder import Recorder
 
 
 class Scheduler:
@@ -43,10 +43,6 @@ class Scheduler:
             self.host_manager = host_manager
         if not hasattr(self, "recorder"):
             self.recorder = Recorder()
-
-    @property
-    def records(self) -> Memory:
-        return self.recorder.records
 
     def select_destinations(
         self,

@@ -46,12 +46,8 @@ def load_host_manager(
     conf: Any, reader: Any, reservations: Callable[[HostTable], Reservations] = Reservations
 ) -> Any:
     """The configured host manager, fed by *reader*, with *reservations*; nothing is read yet."""
-    cls = host_manager_class(conf)
-    return (
-        cls(conf, reader)
-        if reservations is Reservations
-        else cls(conf, reader, reservations=reservations)
-    )
+    given = {} if reservations is Reservations else {"reservations": reservations}
+    return host_manager_class(conf)(conf, reader, **given)
 
 
 def called_class(conf: Any) -> Any:

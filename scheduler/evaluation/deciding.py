@@ -140,14 +140,14 @@ class _Scheduler:
 
     def ask(self, content: Mapping[str, Any]) -> Answer:
         """Answer the request of the case or of one of its steps."""
-        before = self.driver.records.last_sequence
+        before = self.driver.recorder.records.last_sequence
         selections: list[list[objects.Selection]] = []
         failure: errors.NovaException | None = None
         try:
             selections = self._select(content)
         except errors.NovaException as error:
             failure = error
-        record = next(iter(self.driver.records.since(before)), None)
+        record = next(iter(self.driver.recorder.records.since(before)), None)
         answer: Answer = {} if record is None else _recorded(record, self.driver)
         if failure is not None:
             self._failed(answer, failure)

@@ -70,13 +70,13 @@ def test_hosts_that_placement_does_not_offer_are_not_chosen(fleet: Fleet) -> Non
     worker = a_worker(fleet)
     slow = {"trait:CUSTOM_SLOW": "required"}
     assert worker.hosts("req-1", [a_name()], extra_specs=slow) == ["p3"]
-    record = worker.driver.records[-1]
+    record = worker.driver.recorder.records[-1]
     assert record.hosts_considered == 1
     not_slow = {"trait:CUSTOM_SLOW": "forbidden"}
     assert worker.hosts("req-2", [a_name()], extra_specs=not_slow) == ["p4"]
     with pytest.raises(errors.NoValidHost, match=r"^No valid host was found\. $"):
         worker.select("req-3", [a_name()], extra_specs=slow)
-    assert "Placement" in worker.driver.records[-1].failure
+    assert "Placement" in worker.driver.recorder.records[-1].failure
 
 
 @BOTH

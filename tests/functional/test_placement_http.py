@@ -97,7 +97,7 @@ def test_a_private_authority_is_trusted_if_it_is_named(
     worker = Worker(fleet.database, settings)
     with pytest.raises(errors.NoValidHost):
         worker.select("req-1", [a_name()])
-    assert "certificate verify failed" in worker.driver.records[-1].failure
+    assert "certificate verify failed" in worker.driver.recorder.records[-1].failure
 
 
 @pytest.mark.parametrize("password", [PASSWORD, "wrong"])
@@ -116,4 +116,4 @@ def test_tokens_that_expire_are_replaced(fleet: Fleet, ending: ExitStack, passwo
     worker = Worker(fleet.database, settings)
     with pytest.raises(errors.NoValidHost):
         worker.select("req-1", [a_name()])
-    assert "Placement is not available" in worker.driver.records[-1].failure
+    assert "Placement is not available" in worker.driver.recorder.records[-1].failure

@@ -116,7 +116,7 @@ def test_why_placement_refused_a_host_is_found_beside_the_request(fleet: Fleet) 
     worker = a_worker(fleet, placement_refusals=10)
     worker.driver.claims.memory.fetched(1000, is_all=True)
     assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p3"]
-    use = worker.driver.records[-1].placement
+    use = worker.driver.recorder.records[-1].placement
     assert use.asked == [*use.refused, "p3"]
     first = next(iter(use.refused))
     wait_until(lambda: use.refused[first], 60, "the cause is known")
@@ -134,7 +134,7 @@ def test_after_one_refusal_all_hosts_without_the_trait_are_passed_over(fleet: Fl
     slow = fleet.add("p7", traits=["CUSTOM_SLOW"])
     worker = a_worker(fleet, placement_refusals=1)
     assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p7"]
-    use = worker.driver.records[-1].placement
+    use = worker.driver.recorder.records[-1].placement
     assert 0 < len(use.refused) < 6
     wait_until(lambda: all(use.refused.values()), 60, "the cause is known")
     worker.asked_about()
@@ -152,7 +152,7 @@ def test_a_refusal_names_what_is_lacking_also_when_it_is_remembered(fleet: Fleet
     for request in ("req-1", "req-2"):
         with pytest.raises(errors.NoValidHost):
             worker.select(request, [a_name()], 512)
-        record = worker.driver.records[-1]
+        record = worker.driver.recorder.records[-1]
         refused = record.placement.refused
         assert record.races_lost == 0
         wait_until(lambda known=refused: all(map(known.get, hosts)), 60, "the causes are known")

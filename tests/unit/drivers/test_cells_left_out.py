@@ -24,6 +24,6 @@ def test_the_record_names_cells_that_were_left_out(make_url):
         ((chosen, *_),) = driver.select_destinations(
             context.RequestContext(), a_request(), [OWN_UUID]
         )
-        assert driver.records[-1].cells_left_out == left_out
+        assert driver.recorder.records[-1].cells_left_out == left_out
     assert (chosen.service_host, chosen.cell_uuid) == ("a1", nova.uuids["a"])
     databases.dispose()

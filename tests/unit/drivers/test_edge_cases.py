@@ -194,7 +194,7 @@ def test_60_a_filter_listed_twice_runs_twice() -> None:
     driver = a_driver(a_fleet(4096, 2048), **foreign("CountingFilter", "CountingFilter"))
     select(driver, a_request())
     assert driver.settings.policy.chain.filters[0].asked == 4
-    names = [each.name for each in driver.records[-1].filters]
+    names = [each.name for each in driver.recorder.records[-1].filters]
     assert names == ["CountingFilter", "CountingFilter"]
 
 

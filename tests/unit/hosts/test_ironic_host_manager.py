@@ -108,5 +108,5 @@ def test_filters_that_ask_what_nobody_knows_of_bare_metal_remove_it(filters, fie
     request = a_request(flavor={"memory_mb": 1}, ignore_hosts=["h1"], **fields)
     with pytest.raises(errors.NoValidHost):
         driver.select_destinations(None, request, None)
-    [count] = driver.records[-1].filters
+    [count] = driver.recorder.records[-1].filters
     assert (count.start, sum(count.removed.values())) == (2, 2)

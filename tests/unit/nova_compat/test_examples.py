@@ -238,5 +238,5 @@ def test_the_filter_that_tells_everything(start: Start, caplog: pytest.LogCaptur
         assert line in told
     per_host = [text for text in told if text.startswith("host ops1: ")]
     assert len(per_host) == len(sys.modules["dump_filter"].OF_HOST)
-    [filtered] = manager.driver.records[-1].filters[1:]
+    [filtered] = manager.driver.recorder.records[-1].filters[1:]
     assert (filtered.name, filtered.start, filtered.end) == ("DumpFilter", 5, 5)

@@ -78,7 +78,7 @@ class Asked:
         self.paths = [path for _method, path, *_ in server.calls]
         self.bodies = [body for method, _path, _headers, body in server.calls if method == "PUT"]
         self.reserved = [each.key[0] for each in driver.host_manager.reservations]
-        self.record = driver.records[-1]
+        self.record = driver.recorder.records[-1]
 
 
 ASK, READ, CLAIM, AGAIN = "GET s", "GET 1", "PUT 1", "DELETE 1"
@@ -284,7 +284,7 @@ def test_the_caller_learns_that_placement_did_not_answer(caplog):
             driver.select_destinations(*request_of(SAMPLE), [CONSUMER])
     assert "Placement is not available: no answer in time: HTTP 503" in caplog.text
     assert driver.claims.problem in caplog.text
-    use = driver.records[-1].placement
+    use = driver.recorder.records[-1].placement
     assert use.is_unanswered
     assert use.to_dict()["calls"] == {"list": len(server.calls)}
 
