@@ -35,12 +35,9 @@ class Ratios(NamedTuple):
     @classmethod
     def from_conf(cls, conf: Any) -> Self:
         """The plain option if it is set and not 0, else what the semantics fall back to."""
-        cpu, ram, disk = from_conf(conf).fallback_ratios(conf)
-        return cls(
-            cpu=conf.cpu_allocation_ratio or cpu,
-            ram=conf.ram_allocation_ratio or ram,
-            disk=conf.disk_allocation_ratio or disk,
-        )
+        fallback = from_conf(conf).fallback_ratios(conf)._asdict()
+        plain = {name: conf[f"{name}_allocation_ratio"] for name in fallback}
+        return cls(**{name: plain[name] or ratio for name, ratio in fallback.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +79,6 @@ class Semantics:
 # --- today's releases ------------------------------------------------------------------------
 
 
-def _initial_ratios(conf: Any) -> Ratios:
-    return Ratios(
-        conf.initial_cpu_allocation_ratio,
-        conf.initial_ram_allocation_ratio,
-        conf.initial_disk_allocation_ratio,
-    )
-
-
 def _fewer_members_than_allowed(hosts: Any, request: Any) -> Any:
     group = request.instance_group
     most = group.rules.get("max_server_per_host", 1)
@@ -122,7 +111,9 @@ CURRENT = Semantics(
     keeps_ranking=True,
     destination_node=lambda wanted, node: not wanted or wanted == node,
     last_heartbeat=lambda service: service.last_seen_up or service.created_at,
-    fallback_ratios=_initial_ratios,
+    fallback_ratios=lambda conf: Ratios(
+        *(conf[f"initial_{each}_allocation_ratio"] for each in Ratios._fields)
+    ),
     is_tenant_key=lambda key: key.startswith(_TENANT_KEY),
     room_for_member=_fewer_members_than_allowed,
     version_test=_any_version,
