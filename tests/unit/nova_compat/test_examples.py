@@ -113,7 +113,7 @@ DEPARTMENTS = {
 def test_hosts_of_the_department(start, lines):
     manager = start(lines)
     drawn = {
-        address: {host for _ in range(20) for host in chosen(manager, address, UUIDS)}
+        address: {host for _ in range(8) for host in chosen(manager, address, UUIDS)}
         for address in DEPARTMENTS
     }
     assert drawn == DEPARTMENTS
