@@ -1,12 +1,14 @@
 """Servers are built where each driver should put them: processes of their own, a real broker."""
 
+import signal
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from conductor_stub import server_rows
-from scheduler.concurrency import EVENTLET, THREADING
+from scheduler.concurrency import THREADING
+from scheduler.db import instances
 from scheduler.db.databases import list_cells
 from tests.waiting import wait_until
 from tests.world import usage
@@ -21,23 +23,11 @@ SETTINGS = {
 }
 
 
-CLOUDS = [("filter_scheduler", EVENTLET), ("caching_scheduler", THREADING)]
-#: For what conductor and hosts do, whatever the driver.
-ONE_DRIVER = pytest.mark.parametrize("cloud", CLOUDS[:1], indirect=True)
-
-
-@pytest.fixture(scope="module", params=CLOUDS)
-def cloud(request, on_sqlite) -> Iterator[Deployment]:
-    """Eight hosts in two zones, for tests that look at their own servers only."""
-    driver, backend = request.param
-    with on_sqlite(driver=driver, backend=backend, settings=SETTINGS) as made:
-        made.sync_database()
-        # The hosts first: a scheduler that caches sees those that are there when it starts.
-        made.start_computes(HOSTS, "--build-seconds", "0").wait_ready()
-        started = [made.start_scheduler(), made.start_conductor()]
-        for daemon in started:
-            daemon.wait_ready()
-        yield made
+@pytest.fixture(scope="module")
+def cloud(on_sqlite) -> Iterator[Deployment]:
+    """Hosts in two zones, for tests that look at their own servers only."""
+    with on_sqlite(settings=SETTINGS) as made:
+        yield made.start(HOSTS, "--build-seconds", "0")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +41,6 @@ def group(cloud: Deployment, name: str, policy: str) -> tuple[str, str]:
     return ("--group", name)
 
 
-@ONE_DRIVER
 def test_several_at_once(cloud, zones):
     servers = boot(cloud, "m1.tiny", "--count", "5", "several")
     assert [each["name"] for each in servers] == [f"several-{n}" for n in range(1, 6)]
@@ -84,7 +73,6 @@ def test_a_zone(cloud, zones):
     assert {zones[host] for host in hosts(servers)} == {"az2"}
 
 
-@ONE_DRIVER
 def test_a_forced_host_gets_the_server_though_filters_object(cloud, zones):
     sizes = read_usage(cloud).memory_mb
     smallest = min(sizes, key=lambda host: sizes[host])
@@ -103,7 +91,6 @@ def cells(cloud: Deployment, servers: list[dict[str, Any]]) -> set[str]:
     return {names[each.cell_id] if each and each.cell_id else "none" for each in found}
 
 
-@ONE_DRIVER
 @pytest.mark.parametrize(
     ("flavor", "count", "state", "cell"),
     [("m1.tiny", 3, "ACTIVE", "cell1"), ("m1.xlarge", 30, "ERROR", "cell0")],
@@ -121,7 +108,6 @@ def show(cloud: Deployment, name: str) -> dict[str, Any]:
     return dict(shown)
 
 
-@ONE_DRIVER
 def test_a_deleted_server_frees_its_host(cloud):
     (server,) = boot(cloud, "m1.large", "short-lived")
     shown = show(cloud, "short-lived")
@@ -144,7 +130,8 @@ def read_usage(cloud: Deployment) -> usage.Hosts:
 
 
 def test_the_caching_driver_sees_a_host_that_comes_later(deployment, transport_url, sqlite_url):
-    cloud = deployment(transport_url, sqlite_url, "caching_scheduler", settings=SETTINGS)
+    how = {"driver": "caching_scheduler", "backend": THREADING, "settings": SETTINGS}
+    cloud = deployment(transport_url, sqlite_url, **how)
     cloud.start(1, "--build-seconds", "0")
     newcomer = cloud.start_computes(1, "--host-prefix", "later", "--build-seconds", "0")
     newcomer.wait_ready()
@@ -176,6 +163,22 @@ def test_servers_are_booted_on_postgresql(deployment, transport_url, postgresql_
     servers = boot(cloud, "m1.tiny", "--count", "3")
     assert states(servers) == {"ACTIVE"}
     assert sum(each["instances"] for each in cloud.manage("host", "list")) == 3
+
+
+def test_a_build_in_hand_is_finished_before_the_end(deployment, transport_url, sqlite_url, backend):
+    """On hosts to which a SIGHUP did nothing."""
+    cloud = deployment(transport_url, sqlite_url, backend=backend)
+    computes = cloud.start(1, "--build-seconds", "2").daemons[-1]
+    computes.signal(signal.SIGHUP)
+    cloud.boot("--flavor", "m1.tiny", *SERVER)
+
+    def has_begun():
+        with cloud.database() as database, database.read() as conn:
+            return [e.task_state for e in instances.list_all(conn, parts=False)] == ["spawning"]
+
+    wait_until(has_begun, describe="a build that has begun")
+    assert computes.terminate() == 0
+    assert states(cloud.servers()) == {"ACTIVE"}
 
 
 EARLY = ("boot", "--flavor", "m1.tiny", *SERVER, "--wait")

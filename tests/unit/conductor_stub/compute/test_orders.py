@@ -1,5 +1,6 @@
 """Orders in the forms of all versions: (order) -> rows, and what is told."""
 
+import re
 import threading
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from conductor_stub.compute.endpoints import endpoints_of
 from scheduler import errors, objects
 from scheduler.db import instances
+from scheduler.rpc.context import ObjectSerializer
+from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.compute.fleets import CONTEXT, FIRST, SECOND, an_instance, flavor
 
 SPEC = objects.RequestSpec(num_instances=1)
@@ -26,10 +29,7 @@ BIG = flavor(id=7, name="big", memory_mb=1024)
     ],
 )
 def test_every_version_is_served(fleet, version, order, end):
-    served = {
-        each.target.version.partition(".")[0]: each
-        for each in endpoints_of(fleet.hosts.hosts[SECOND])
-    }
+    served = served_by(fleet)
     assert sorted(served) == ["2", "3", "4", "5", "6"]
     instance = an_instance(fleet.database)
     build, terminate = served[version].build_and_run_instance, served[version].terminate_instance
@@ -37,6 +37,33 @@ def test_every_version_is_served(fleet, version, order, end):
     assert fleet.row(instance.uuid).launched_on == SECOND
     assert fleet.node(SECOND).stats.get("num_vm_active") == "1"
     terminate(CONTEXT, instance, bdms=objects.BlockDeviceMappingList(), **end)
+    assert fleet.node(SECOND).running_vms == 0
+
+
+def served_by(fleet):
+    """What the second host serves, by major version."""
+    endpoints = endpoints_of(fleet.hosts.hosts[SECOND])
+    return {each.target.version.partition(".")[0]: each for each in endpoints}
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        "compute-build_and_run_instance-v6.0.cast",
+        "compute-build_and_run_instance-v6.0-retry.cast",
+        "derived-newton-build_and_run_instance-v4.0.cast",
+    ],
+)
+def test_recorded_orders_are_carried_out(fleet, build):
+    instance = an_instance(fleet.database)
+    order = {"instance": objects.to_primitive(instance), "node": SECOND, "limits": {}}
+    (version,) = re.findall(r"-v(\d)", build)
+    read = ObjectSerializer().deserialize_entity(CONTEXT, builders.wire(build) | order)
+    served_by(fleet)[version].build_and_run_instance(CONTEXT, **read)
+    assert fleet.row(instance.uuid).launched_on == SECOND
+    end = builders.wire("compute-terminate_instance-v6.0.cast")
+    read = ObjectSerializer().deserialize_entity(CONTEXT, end | {"instance": order["instance"]})
+    served_by(fleet)["6"].terminate_instance(CONTEXT, **read)
     assert fleet.node(SECOND).running_vms == 0
 
 
