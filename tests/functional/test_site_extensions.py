@@ -69,18 +69,6 @@ class SiteScheduler(driver.Scheduler):
         chosen = dict(host=hosts[0].host, nodename=hosts[0].nodename, limits=hosts[0].limits)
         return [chosen for _number in range(spec_obj.num_instances)]
 """
-PIKES = """
-from nova.scheduler import driver
-
-
-class SiteScheduler(driver.Scheduler):
-    def select_destinations(
-        self, context, spec_obj, instance_uuids, alloc_reqs_by_rp_uuid, provider_summaries
-    ):
-        wanted = "compute-01" if context.remote_address.startswith("10.1") else "compute-02"
-        found = self.host_manager.get_all_host_states(context.elevated())
-        return [each for each in found if each.host == wanted] * len(instance_uuids)
-"""
 TODAYS = """
 from nova.scheduler import filter_scheduler
 
@@ -98,16 +86,8 @@ class SiteScheduler(filter_scheduler.FilterScheduler):
             allocation_request_version, return_alternates,
         )
 """
-ANY = """
-from nova.scheduler import driver
-
-
-class SiteScheduler(driver.Scheduler):
-    def select_destinations(self, context, spec_obj, *args, **kwargs):
-        wanted = "compute-01" if context.remote_address.startswith("10.1") else "compute-02"
-        return [dict(host=wanted, nodename=wanted, limits={})] * spec_obj.num_instances
-"""
-DRIVERS = {"havana": HAVANAS, "newton": NEWTONS, "pike": PIKES, "today": TODAYS, "any": ANY}
+#: Other forms: tests/unit/drivers/test_older_forms.
+DRIVERS = {"havana": HAVANAS, "newton": NEWTONS, "today": TODAYS}
 
 HAVANAS_FILTER = """
 from nova.openstack.common import log as logging
