@@ -10,10 +10,9 @@ from oslo_config import cfg
 
 from scheduler import errors, plugins
 from scheduler.drivers import loading
-from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.registry import load_filters
 from scheduler.weights.registry import load_weighers
-from tests.builders import a_conf, a_fleet, a_request, candidates, names
+from tests.builders import a_conf
 
 pytestmark = pytest.mark.slow
 
@@ -96,48 +95,39 @@ FILTER = "[filter_scheduler]\nenabled_filters = "
 AVAILABLE = """available_filters = nova.scheduler.filters.all_filters
 available_filters = acme_scheduling.EvenNodes
 """
+WEIGHER, DRIVER = "[filter_scheduler]\nweight_classes = ", "[scheduler]\ndriver = "
+HOST_MANAGER = "[scheduler]\nhost_manager = "
+ANY: Any = None
+
+
+def load_driver(conf: cfg.ConfigOpts) -> list[Any]:
+    return [loading.load(conf, ANY)]
+
+
+def load_host_manager(conf: cfg.ConfigOpts) -> list[Any]:
+    return [loading.load_host_manager(conf, ANY)]
 
 
 @pytest.mark.parametrize(
-    "lines", [f"{FILTER}AllHostsFilter, even_nodes\n", f"{FILTER}EvenNodes\n{AVAILABLE}"]
+    ("lines", "load", "name"),
+    [
+        (f"{FILTER}AllHostsFilter, even_nodes", load_filters, "EvenNodes"),
+        (f"{FILTER}EvenNodes\n{AVAILABLE}", load_filters, "EvenNodes"),
+        (f"{WEIGHER}acme_scheduling.Fewest", load_weighers, "Fewest"),
+        (f"{WEIGHER}fewest", load_weighers, "Fewest"),
+        (f"{DRIVER}acme_scheduling.First", load_driver, "First"),
+        (f"{DRIVER}first", load_driver, "First"),
+        (f"{HOST_MANAGER}acme_scheduling.Shelf", load_host_manager, "Shelf"),
+        (f"{HOST_MANAGER}shelf", load_host_manager, "Shelf"),
+    ],
 )
-def test_filter(tmp_path: pathlib.Path, lines: str) -> None:
-    chain = FilterChain(load_filters(configured(tmp_path, lines)))
-    found = chain.run(candidates(a_fleet({}, {}, {}, {})), a_request())
-
-    assert names(found.hosts) == ["h2", "h4"]
-    assert found.counts[-1].name == "EvenNodes"
-
-
-@pytest.mark.parametrize("entry", ["acme_scheduling.Fewest", "fewest"])
-def test_weigher(tmp_path: pathlib.Path, entry: str) -> None:
-    lines = f"[filter_scheduler]\nweight_classes = {entry}\n"
-    [weigher] = load_weighers(configured(tmp_path, lines))
-    hosts = candidates(a_fleet({"num_instances": 3}, {"num_instances": 1}))
-
-    assert weigher.name == "Fewest"
-    assert weigher.raw(hosts, a_request()).tolist() == [3.0, 1.0]
-    assert weigher.multipliers(hosts) == -2.0
+def test_a_class_is_found_by_its_path_or_entry_point(
+    tmp_path: pathlib.Path, lines: str, load: Any, name: str
+) -> None:
+    [*_others, found] = load(configured(tmp_path, lines))
+    assert (type(found).__name__, type(found).__module__) == (name, "acme_scheduling")
 
 
-@pytest.mark.parametrize("entry", ["acme_scheduling.First", "first"])
-def test_driver(tmp_path: pathlib.Path, entry: str) -> None:
-    conf = configured(tmp_path, f"[scheduler]\ndriver = {entry}\n")
-    driver = loading.load(conf, "host manager")
-
-    assert type(driver).__name__ == "First"
-    assert (driver.conf, driver.host_manager) == (conf, "host manager")
-
-
-@pytest.mark.parametrize("entry", ["acme_scheduling.Shelf", "shelf"])
-def test_host_manager(tmp_path: pathlib.Path, entry: str) -> None:
-    conf = configured(tmp_path, f"[scheduler]\nhost_manager = {entry}\n")
-    reader: Any = "reader"
-
-    assert type(loading.load_host_manager(conf, reader)).__name__ == "Shelf"
-
-
-WEIGHER, DRIVER = "[filter_scheduler]\nweight_classes = ", "[scheduler]\ndriver = "
 UNUSABLE, NO_CLASS = errors.ConfigurationError, errors.ClassNotFound
 NO_FILTER = errors.SchedulerHostFilterNotFound
 
@@ -188,25 +178,20 @@ def on_site(site: pathlib.Path, lines: str) -> cfg.ConfigOpts:
 
 
 @pytest.mark.parametrize(
-    ("lines", "load"),
+    ("lines", "load", "name"),
     [
-        pytest.param(f"{FILTER}EvenNodes", load_filters, id="EvenNodes"),
-        pytest.param(f"{WEIGHER}Fewest", load_weighers, id="Fewest"),
-        pytest.param(f"{DRIVER}First", lambda conf: [loading.load(conf, None)], id="First"),
-        pytest.param(
-            "[scheduler]\nhost_manager = Shelf",
-            lambda conf: [loading.load_host_manager(conf, None)],  # type: ignore[arg-type]
-            id="Shelf",
-        ),
+        (FILTER, load_filters, "EvenNodes"),
+        (WEIGHER, load_weighers, "Fewest"),
+        (DRIVER, load_driver, "First"),
+        (HOST_MANAGER, load_host_manager, "Shelf"),
     ],
 )
 def test_a_class_in_the_folder_is_found_by_its_name(
-    site: pathlib.Path, lines: str, load: Any, request: pytest.FixtureRequest
+    site: pathlib.Path, lines: str, load: Any, name: str
 ) -> None:
     (site / "a_broken_one.py").write_text("1 / 0")
-    [found] = load(on_site(site, lines))
-    assert type(found).__name__ == request.node.callspec.id
-    assert type(found).__module__ == "site_plugins"
+    [found] = load(on_site(site, lines + name))
+    assert (type(found).__name__, type(found).__module__) == (name, "site_plugins")
 
 
 @pytest.mark.parametrize(
