@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conductor_stub.alternates import PlacementAlternates
-from scheduler import errors, objects
+from scheduler import errors
 from scheduler.claims.placement.client import PlacementClient
 from scheduler.db import migration
 from scheduler.db.database import Database
@@ -211,32 +211,6 @@ def test_a_forced_host_is_asked_for_alone(fleet: Fleet) -> None:
     worker = a_worker(fleet, max_placement_results=1)
     for host in ("p1", "p2", "p3"):
         assert worker.hosts(f"req-{host}", [a_name()], force_hosts=[host]) == [host]
-
-
-@BOTH
-def test_aggregates_narrow_the_hosts(fleet: Fleet) -> None:
-    inside, outside = a_name(), a_name()
-    fleet.add("p1", aggregates=[outside])
-    fleet.add("p2", aggregates=[inside])
-    worker = a_worker(fleet)
-    for host, wanted in (("p2", inside), ("p1", outside)):
-        spec = a_request(flavor={"memory_mb": 1024}, project_id=PROJECT, user_id=USER)
-        spec.requested_destination = objects.Destination(aggregates=[wanted])
-        context: Any = Context(f"req-{host}")
-        answer = worker.driver.select_destinations(context, spec, [a_name()])
-        assert [row[0].service_host for row in answer] == [host]
-
-
-@BOTH
-def test_resources_of_a_child_provider_are_claimed_with_the_host(fleet: Fleet) -> None:
-    fleet.add("p1")
-    node, child = fleet.add("p2"), a_name()
-    fleet.placement.call("PUT", "/resource_classes/CUSTOM_CARD")
-    fleet.placement.add_node(child, {"CUSTOM_CARD": 2}, parent=node)
-    name = a_name()
-    wanted = {"resources1:CUSTOM_CARD": "1"}
-    assert a_worker(fleet).hosts("req-1", [name], extra_specs=wanted) == ["p2"]
-    assert fleet.placement.allocations(name)[child] == {"CUSTOM_CARD": 1}
 
 
 def test_the_conductor_claims_an_alternate(fleet: Fleet) -> None:

@@ -165,14 +165,6 @@ def test_a_refusal_names_what_is_lacking_also_when_it_is_remembered(fleet: Fleet
     assert on_host["text"] == f"Placement did not offer the host: {reason}"
 
 
-@pytest.mark.parametrize(("is_on", "host"), [(False, "p1"), (True, "p2")])
-def test_hosts_have_the_traits_of_the_image(fleet: Fleet, is_on: bool, host: str) -> None:
-    fleet.add("p1", report={"free_ram_mb": 3 * MB})
-    fleet.add("p2", traits=["COMPUTE_STORAGE_BUS_SCSI"])
-    worker = a_worker(fleet, image_metadata_prefilter=is_on)
-    assert worker.hosts("req-1", [a_name()], 512, image={"hw_disk_bus": "scsi"}) == [host]
-
-
 def test_hosts_that_a_full_list_had_no_place_for_are_asked_about(fleet: Fleet) -> None:
     for host in ("p1", "p2", "p3"):
         fleet.add(host)
