@@ -28,8 +28,7 @@ def in_thread(function: Callable[[], Result]) -> Future[Result]:
 class BatchThread:
     """A thread that starts with the first thing it is given; *handle* sees to a batch at a time.
 
-    Nobody waits for it: when *most* things wait, it takes no more.  *handle* raises nothing.  It
-    gets an empty batch when nothing came for *idle_seconds*.
+    Nobody waits for it: when *most* things wait, it takes no more.  *handle* raises nothing.
     """
 
     def __init__(
@@ -38,12 +37,10 @@ class BatchThread:
         handle: Callable[[list[Any]], None],
         most: int,
         batch: int = 100,
-        idle_seconds: float | None = None,
     ) -> None:
         self._name = name
         self._handle = handle
         self._batch = batch
-        self._idle_seconds = idle_seconds
         self._waiting: queue.Queue[Any] = queue.Queue(most)
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -79,9 +76,7 @@ class BatchThread:
     def _run(self) -> None:
         batch: list[Any] = []
         while None not in batch:
-            batch = []
-            with contextlib.suppress(queue.Empty):
-                batch.append(self._waiting.get(timeout=self._idle_seconds))
+            batch = [self._waiting.get()]
             while len(batch) < self._batch and not self._waiting.empty():
                 batch.append(self._waiting.get_nowait())
             self._handle([item for item in batch if item is not None])

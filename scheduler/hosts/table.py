@@ -39,7 +39,8 @@ class HostTable:
     """Hosts, services, instances, and the order of candidates (by compute-node id).
 
     There is one array per numeric column, and one of numbers in a pool per text or document.
-    ``version`` counts the changes but for heartbeats.  Every change goes through a method.
+    ``version`` counts the changes but for heartbeats, which ``heartbeats`` counts by row.  Every
+    change goes through a method.
     """
 
     def __init__(self) -> None:
@@ -47,7 +48,7 @@ class HostTable:
             name: DocumentPool(parse, functools.partial(self._complain, name))
             for name, parse in columns.POOL_PARSERS.items()
         }
-        self.version = 0
+        self.version = self.heartbeats = 0
         #: One more than the highest row number there may be.
         self.capacity = 0
         self.rows: dict[Key, int] = {}
@@ -304,6 +305,7 @@ class HostTable:
         }
         self.update(row, flags)
         self._arrays["service_last_seen"][row] = self.last_seen[host]
+        self.heartbeats += 1
 
     def set_aggregates(self, aggregates_of_host: Mapping[str, tuple[Any, ...]]) -> None:
         """Set every host's aggregates; hosts not named are in none."""

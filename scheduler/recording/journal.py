@@ -1,9 +1,10 @@
 """The journal of a worker: all that a decision depends on, taken under the decision lock.
 
-Encoding, compressing and writing are left to a thread.  Nobody waits for it: when too much waits,
-a decision is left out, and the next line begins anew with all hosts after a gap.
+Encoding, compressing and writing are left to a native thread.  Nobody waits for it: when too much
+waits, a decision is left out, and the next line begins anew with all hosts after a gap.
 """
 
+import collections
 import contextlib
 import os
 import time
@@ -14,7 +15,7 @@ from typing import Any, Final, Self
 import numpy as np
 from oslo_log import log as logging
 
-from scheduler import errors
+from scheduler import concurrency, errors
 from scheduler.claims.backend import Request
 from scheduler.conf import DECISION_OPTIONS
 from scheduler.conf.names import DEFAULT
@@ -24,13 +25,14 @@ from scheduler.engine.record import DecisionRecord
 from scheduler.hosts.columns import COLUMN_TYPES, POOL_PARSERS
 from scheduler.hosts.table import HostTable, Key
 from scheduler.recording.segments import Line, Writer
-from scheduler.threads import BatchThread
 
 LOG = logging.getLogger(__name__)
 
 WAITING: Final = 2000
 SEGMENT_SECONDS: Final = 3600.0
 CLOSE_SECONDS: Final = 5.0
+#: Waking the thread for each line would take as long as writing it.
+WRITE_SECONDS: Final = 0.1
 FLUSH_SECONDS: Final = 1.0
 #: Up to so many rows are read one by one, which is faster.
 _FEW: Final = 8
@@ -46,17 +48,24 @@ class Journal:
     def __init__(self, driver: FilterScheduler, writer: Writer) -> None:
         self._driver = driver
         self._writer = writer
-        self._thread = BatchThread("recording", self._write, WAITING, idle_seconds=FLUSH_SECONDS)
+        self._waiting = collections.deque[Line]()
+        #: How many lines were lost, and why.
+        self._failures = collections.deque[tuple[int, str]]()
         self._is_full_due = True
         self._began_at = float("-inf")
         self._settings: Settings | None = None
         self._bounds: Any = None
         self._seen = _Seen()
-        self._is_failing = False
-        self._flushed_at = 0.0
-        #: Decisions that were left out, since the start and since the last line.
-        self.left_out = self._gap = 0
-        self.gaps = 0
+        self._is_failing = self._is_gap = False
+        #: Decisions since the last line that never were one; lines lost before the next segment,
+        #: and those that are not on disk yet.
+        self._skipped = self._lost = self._unsure = 0
+        #: All that were left out, and how often that began.
+        self.left_out = self.gaps = 0
+        native = concurrency.native("threading")
+        self._ending = native.Event()
+        self._thread = native.Thread(target=self._run, name="recording", daemon=True)
+        self._thread.start()
         driver.watch = self.decision
 
     @classmethod
@@ -73,9 +82,11 @@ class Journal:
 
     def close(self) -> None:
         """Write what waits, for a while."""
-        if left := self._thread.close(CLOSE_SECONDS):
-            LOG.warning("%d decisions were not recorded", left)
-        self._writer.close()
+        self._ending.set()
+        self._thread.join(CLOSE_SECONDS)
+        self._note_failures()
+        if self._waiting:
+            LOG.warning("%d decisions were not recorded", len(self._waiting))
 
     @contextlib.contextmanager
     def decision(self, asked: Asked) -> Iterator[None]:
@@ -92,40 +103,49 @@ class Journal:
             if line is not None:
                 line["answer"] = chosen
                 self._bounds = bounds_of(asked[2].policy.weighers)
-                self._put(line)
-
-    def _put(self, line: Line) -> None:
-        if not self._thread.put(line):
-            self._leave_out("the disk is too slow")
-
-    def _leave_out(self, why: str, count: int = 1) -> None:
-        self.gaps += not self._gap
-        self.left_out, self._gap = self.left_out + count, self._gap + count
-        self._is_full_due = True
-        if not self._is_failing:
-            self._is_failing = True
-            LOG.warning("Decisions are not recorded: %s", why)
+                self._waiting.append(line)
 
     # --- on the thread that decides ------------------------------------------------------
 
     def _line(self, asked: Asked) -> Line | None:
         """All that the decision depends on; None if that cannot be found out."""
         request, _record, _settings, now, _rows, _room = asked
+        self._note_failures()
+        if len(self._waiting) >= WAITING:
+            self._skip("the disk is too slow")
+            return None
         reservations = self._driver.host_manager.reservations
         own = reservations.of(request.instance_uuids or (request.spec.instance_uuid,))
         try:
             with reservations.without(own) if own else contextlib.nullcontext():
                 line: Line = {"now": now, "full": self._is_full_due}
                 if self._is_full_due or now - self._began_at > SEGMENT_SECONDS:
-                    line |= {"full": True, "begins": not self._gap, "gap": self._gap}
+                    line |= {"full": True, "gap": self._skipped}
                     self._seen, self._settings, self._bounds = _Seen(), None, None
-                    self._is_full_due, self._gap, self._began_at = False, 0, now
+                    self._is_full_due, self._is_gap, self._began_at = False, False, now
+                    self._skipped = 0
                 line |= self._seen.changes(self._driver.host_manager.table)
         except Exception as error:  # a decision is worth more than its recording
             LOG.exception("A decision could not be recorded")
-            self._leave_out(str(error))
+            self._skip(str(error))
             return None
         return {**line, **self._question(asked)}
+
+    def _skip(self, why: str) -> None:
+        self._skipped += 1
+        self._leave_out(1, why)
+
+    def _note_failures(self) -> None:
+        while self._failures:
+            self._leave_out(*self._failures.popleft())
+
+    def _leave_out(self, count: int, why: str) -> None:
+        self.gaps += not self._is_gap
+        self.left_out += count
+        self._is_gap = self._is_full_due = True
+        if not self._is_failing:
+            self._is_failing = True
+            LOG.warning("Decisions are not recorded: %s", why)
 
     def _question(self, asked: Asked) -> Line:
         request, record, settings, _now, rows, room = asked
@@ -153,26 +173,50 @@ class Journal:
             "alternates": request.with_alternates,
         }
 
-    # --- on the thread that writes -------------------------------------------------------
+    # --- on the thread that writes: it neither logs nor waits for a lock -----------------
 
-    def _write(self, batch: list[Line]) -> None:
-        try:
-            for line in batch:
-                self._writer.write(line)
-            if time.monotonic() - self._flushed_at >= FLUSH_SECONDS:
-                self._flushed_at = time.monotonic()
-                self._is_full_due |= self._writer.flush()
-            self._is_failing = False
-        except Exception as error:  # the next line begins anew
-            LOG.debug("Decisions could not be recorded", exc_info=True)
-            self._leave_out(str(error), len(batch))
+    def _run(self) -> None:
+        flushed_at, is_over = time.monotonic(), False
+        while not is_over:
+            is_over = self._ending.wait(WRITE_SECONDS)
+            try:
+                for _each in range(len(self._waiting)):
+                    self._write(self._waiting.popleft())
+                if is_over:
+                    self._writer.close()
+                elif time.monotonic() - flushed_at >= FLUSH_SECONDS:
+                    flushed_at = time.monotonic()
+                    if self._writer.flush():
+                        self._is_full_due = True
+                    self._unsure, self._is_failing = 0, False
+            except Exception as error:  # noqa: BLE001 - the next line begins anew, and tells of it
+                with contextlib.suppress(Exception):
+                    self._writer.close()
+                self._lose(self._unsure, str(error))
+                self._unsure = 0
+
+    def _write(self, line: Line) -> None:
+        self._lost += line.get("gap", 0)
+        if line["full"]:
+            line["gap"] = self._lost
+        elif not self._writer.is_open:
+            self._lose(1, "a line before it was lost")
+            return
+        self._unsure += 1
+        self._writer.write(line)
+        if line["full"]:
+            self._lost = 0
+
+    def _lose(self, count: int, why: str) -> None:
+        self._lost += count
+        self._failures.append((count, why))
 
 
 class _Seen:
     """The state of the host table as the lines so far tell it."""
 
     def __init__(self) -> None:
-        self._version = -1
+        self._version = self._heartbeats_seen = -1
         self._keys: dict[int, Key] = {}
         self._heard = np.zeros(0)
         self._services: dict[str, Any] = {}
@@ -182,9 +226,9 @@ class _Seen:
 
     def changes(self, table: HostTable) -> Line:
         """Everything that has changed since the last call."""
-        changed = np.flatnonzero(table.column("changed_at") > self._version)
-        rows = [row for row in changed.tolist() if row in table.keys]
-        line: Line = {"gone": self._gone(table, changed.tolist())}
+        changed = np.flatnonzero(table.column("changed_at") > self._version).tolist()
+        rows = [row for row in changed if row in table.keys]
+        line: Line = {"gone": self._gone(table, changed)}
         self._version = table.version
         self._keys.update((row, table.keys[row]) for row in rows)
         line["keys"] = [table.keys[row] for row in rows]
@@ -239,7 +283,9 @@ class _Seen:
         return host, new, gone
 
     def _heartbeats(self, table: HostTable) -> list[tuple[str, float]]:
-        heard = table.column("service_last_seen")
+        if self._heartbeats_seen == table.heartbeats:
+            return []
+        self._heartbeats_seen, heard = table.heartbeats, table.column("service_last_seen")
         if len(heard) != len(self._heard):
             self._heard = np.append(self._heard, np.full(len(heard) - len(self._heard), np.nan))
         changed = np.flatnonzero(heard != self._heard).tolist()

@@ -1,7 +1,7 @@
 """Segments: gzip files of JSON lines, each with a header and readable on its own.
 
 A line is one decision: what has changed of the hosts since the line before, the request, and the
-answer.  The first line of a segment, and the first after a gap, have all hosts.
+answer.  The first line of a segment has all hosts.  After a gap a new segment begins.
 """
 
 import datetime
@@ -38,32 +38,38 @@ class Writer:
         self._path = folder
         self._number = 0
 
+    @property
+    def is_open(self) -> bool:
+        """True when a segment has begun."""
+        return self._file is not None
+
     def write(self, line: Line) -> None:
-        """Write *line*; one with ``begins`` begins a new segment.  Raises OSError."""
-        file = self._file
-        if file is None or line.get("begins"):
-            file = self._file = self._begin()
-        file.write(_text(line))
+        """Write *line*; one with all hosts begins a new segment.  Raises OSError."""
+        if line["full"]:
+            self._begin()
+        if self._file is not None:
+            self._file.write(_text(line))
 
     def flush(self) -> bool:
-        """Have everything on disk; True if it is time for a new segment."""
+        """Have everything on disk; True if it is time for a new segment.  Raises OSError."""
         if self._file is None:
             return False
         self._file.flush()
         return self._path.stat().st_size > self._most_bytes // SEGMENT_SHARE
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        """End the segment; raises OSError."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
-    def _begin(self) -> gzip.GzipFile:
+    def _begin(self) -> None:
         self.close()
         self._purge()
         self._number += 1
         began = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         self._path = self._folder / f"{self._worker}-{began}-{self._number:04}{SUFFIX}"
-        return _begun(self._path, self._worker)
+        self._file = _begun(self._path, self._worker)
 
     def _purge(self) -> None:
         now, left = time.time(), self._most_bytes
@@ -109,17 +115,19 @@ def moment(seconds: float) -> str:
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat(timespec="seconds")
 
 
-def _text(line: Mapping[str, Any]) -> bytes:
-    text = json.dumps(line, default=_plain, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass") + b"\n"
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, HostTopology | Pools):
         return value.to_text()
     if isinstance(value, frozenset):
         return sorted(value)
     return objects.to_primitive(value)
+
+
+_encode: Final = json.JSONEncoder(default=_plain, separators=(",", ":")).encode
+
+
+def _text(line: Mapping[str, Any]) -> bytes:
+    return f"{_encode(line)}\n".encode("ascii")
 
 
 class Segment:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import gzip
+import itertools
 import json
 import math
 from pathlib import Path
@@ -20,6 +21,7 @@ from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.replay.workload import Faults
 from tests.builders import a_conf, a_request
 from tests.unit.replay.test_virtual_fleet import UUIDS
+from tests.waiting import wait_until
 
 
 def a_fleet(**options: object) -> VirtualFleet:
@@ -107,19 +109,35 @@ def test_each_state_is_complete(recorded) -> None:
     assert found > 0
 
 
-def test_after_a_gap_everything_is_told_anew(tmp_path) -> None:
+def test_after_a_gap_everything_is_told_anew(tmp_path, monkeypatch) -> None:
     fleet = a_fleet()
     journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
     fleet.place(a_request(), UUIDS[:1])
-    journal._leave_out("a test", 1)
-    journal._leave_out("a test", 2)
+    with monkeypatch.context() as full:
+        full.setattr("scheduler.recording.journal.WAITING", 0)
+        for number in (1, 2, 3):
+            fleet.place(a_request(), UUIDS[number : number + 1])
     play(fleet)
     journal.close()
     assert (journal.gaps, journal.left_out) == (1, 3)
-    tally = judged(*tmp_path.glob("*.gz")).tally
+    tally = judged(*sorted(tmp_path.glob("*.gz"))).tally
     assert (tally.missing, len(tally.gaps), tally.different) == (3, 1, [])
-    assert "line 3: 3 decisions are missing before 2026-01-01T00:00:00" in tally.gaps[0]
+    assert "line 2: 3 decisions are missing before 2026-01-01T00:00:00" in tally.gaps[0]
     assert tally.same == tally.decisions == 23
+
+
+def test_what_could_not_be_written_is_a_gap(tmp_path) -> None:
+    folder, fleet = tmp_path / "away", a_fleet()
+    journal = Journal(fleet.driver, Writer(folder, "worker", 1, 100))
+    asked = itertools.count(23)
+    wait_until(lambda: fleet.place(a_request()) and next(asked) and journal.left_out, 10)
+    folder.mkdir()
+    play(fleet)
+    journal.close()
+    tally = judged(*sorted(folder.glob("*.gz"))).tally
+    assert (tally.missing, tally.different) == (journal.left_out, [])
+    assert tally.same == tally.decisions == next(asked) - 1 - journal.left_out > 0
+    assert journal.gaps >= 1
 
 
 @pytest.mark.parametrize(
@@ -210,7 +228,7 @@ def test_old_segments_make_room(tmp_path) -> None:
     writer = Writer(tmp_path, "worker", 1, 8)
     old = tmp_path / "old-1.jsonl.gz"
     old.write_bytes(b"x" * (9 * 2**20))
-    writer.write({"now": 1, "full": True, "begins": True})
+    writer.write({"now": 1, "full": True})
     assert not old.exists()
     assert not writer.flush()
     writer.close()
