@@ -179,6 +179,11 @@ class Run:
         spec, count = record.request.copy(), record.num_instances
         spec.num_instances = count
         uuids = [_uuid(number, "e") for number in range(count)]  # or servers would be replaced
+        if spec.instance_group is not None:
+            anew = dict(zip(record.instance_uuids, uuids, strict=False))
+            spec.instance_group.members = [
+                anew.get(m, m) for m in spec.instance_group.members or ()
+            ]
         with self.fleet.reservations.without(outcome.servers):
             again = self.fleet.place(spec, uuids, seed=record.seed, wants_detail=True)
             self.fleet.remove(again.servers)

@@ -84,6 +84,8 @@ def test_groups_and_zones_are_kept() -> None:
     assert run_one(run, an_arrival(100, group="anti-affinity:web", count=4)) == [
         *("host-1", "host-2", "host-3", "host-4")
     ]
+    outcome = run.ask(an_arrival(100, group="anti-affinity:db", count=4))
+    assert run.explain_again(outcome).startswith("host-1, host-2, host-3, host-4 were chosen")
 
 
 def run_one(run: Run, arrival: Arrival) -> list[str]:
