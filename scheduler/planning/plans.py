@@ -4,10 +4,11 @@ Every state between two moves obeys the filters, as each move is decided on the 
 before it.
 """
 
+import functools
 import itertools
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ MOST_HOSTS_REORDERED: Final = 64
 
 _UNKNOWN: Final = "nothing is known of its request"
 
+Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 """Notified how many of how many are done."""
 
@@ -59,29 +61,15 @@ class Planner:
         try:
             for done, server in enumerate(servers):
                 self._progress(done, len(servers))
-                reason = f"drain {server.key[0]}"
-                if mover.move(server, reason, rows) is None and not self._make_room_for(
-                    server, reason, rows
-                ):
-                    spec = self._fleet.spec_of[server.uuid or ""]
-                    why = (
-                        mover.refusal(spec, server.uuid or "", rows) or "no host stays free for it"
-                    )
-                    stuck.append(Stuck(server.uuid or "", server.key[0], why))
+                host, uuid = server.key[0], server.uuid or ""
+                spec = self._fleet.spec_of[uuid]
+                move = functools.partial(mover.move, server, f"drain {host}")
+                if not (move(rows) or self._cleared(spec, rows, f"room for {uuid}", move)):
+                    why = mover.refusal(spec, uuid, rows) or "no host stays free for it"
+                    stuck.append(Stuck(uuid, host, why))
         except OutOfTime:
             plan.is_cut_off = True
         return self._end(plan, filter(mover.is_empty, dict.fromkeys(hosts)), stuck)
-
-    def _make_room_for(self, server: Reservation, reason: str, rows: np.ndarray) -> bool:
-        """Move *server* to a host of *rows* that others leave for it; False if none can be."""
-        spec, begun = self._fleet.spec_of[server.uuid or ""], len(self._mover.moves)
-        for row in self._nearly_enough(spec, rows):
-            if self._clear(spec, row, rows, f"room for {server.uuid}") and self._mover.move(
-                server, reason, np.array([row])
-            ):
-                return True
-            self._mover.take_back(begun)
-        return False
 
     # --- fit -----------------------------------------------------------------------------
 
@@ -89,16 +77,17 @@ class Planner:
         """Make room for *count* servers of *spec*, with as few moves as are found."""
         mover, made = self._mover, list[Reservation]()
         plan, rows = self._begin("fit", count), mover.rows_but(())
+        reason, place = (
+            f"room for {spec.flavor.name or 'a server'}",
+            functools.partial(mover.fits, spec),
+        )
         try:
             while len(made) < count:
                 self._progress(len(made), count)
-                placed = mover.fits(spec, rows) or self._fit_one(spec, rows)
+                placed = place(rows) or self._cleared(spec, rows, reason, place)
                 if placed is None:
-                    why = (
-                        mover.refusal(spec, name := f"server {len(made) + 1} of {count}", rows)
-                        or ""
-                    )
-                    plan.stuck.append(Stuck(name, "", why))
+                    name = f"server {len(made) + 1} of {count}"
+                    plan.stuck.append(Stuck(name, "", mover.refusal(spec, name, rows) or ""))
                     break
                 made.append(placed)
         except OutOfTime:
@@ -108,13 +97,18 @@ class Planner:
             self._fleet.reservations.release(each)
         return self._end(plan, hosts)
 
-    def _fit_one(self, spec: objects.RequestSpec, rows: np.ndarray) -> Reservation | None:
+    def _cleared(
+        self,
+        spec: objects.RequestSpec,
+        rows: np.ndarray,
+        reason: str,
+        take: Callable[[np.ndarray], Result | None],
+    ) -> Result | None:
+        """The first that *take* gets of a host of *rows* which others leave for *spec*."""
         begun = len(self._mover.moves)
         for row in self._nearly_enough(spec, rows):
-            if self._clear(spec, row, rows, f"room for {spec.flavor.name or 'a server'}"):
-                made = self._mover.fits(spec, np.array([row]))
-                if made is not None:
-                    return made
+            if self._clear(spec, row, rows, reason) and (found := take(np.array([row]))):
+                return found
             self._mover.take_back(begun)
         return None
 

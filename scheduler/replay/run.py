@@ -45,7 +45,8 @@ class Run:
         self.series: list[dict[str, Any]] = []
         #: By flavor, from the end of the warm-up on.
         self._counts: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTED, 0))
-        self.worst: list[dict[str, Any]] = []
+        #: The worst refusals, each behind its rank.
+        self._worst: list[tuple[tuple[float, float], dict[str, Any]]] = []
         self.decisions = 0
         self._seed = seed
         self._begin = fleet.clock()
@@ -150,22 +151,19 @@ class Run:
         self, arrival: Arrival, spec: objects.RequestSpec, uuids: Sequence[str]
     ) -> None:
         """Explain the refusal if it is among the worst: decided again, with the reasons."""
-        weight = arrival.count * arrival.flavor.memory_mb
-        if len(self.worst) == WORST and weight <= self.worst[-1]["weight"]:
+        rank = (-arrival.count * arrival.flavor.memory_mb, self._now)
+        if len(self._worst) == WORST and rank >= self._worst[-1][0]:
             return
-        explained = self.explain(spec, uuids)
-        self.worst.append(
-            {
-                "request": arrival.name,
-                "at": round(self._now, 3),
-                "flavor": arrival.flavor.name,
-                "servers": arrival.count,
-                "weight": weight,
-                "because": explained["cause"],
-            }
-        )
-        self.worst.sort(key=lambda each: (-each["weight"], each["at"]))
-        del self.worst[WORST:]
+        found = {
+            "request": arrival.name,
+            "at": round(self._now, 3),
+            "flavor": arrival.flavor.name,
+            "servers": arrival.count,
+            "because": self.explain(spec, uuids)["cause"],
+        }
+        self._worst.append((rank, found))
+        self._worst.sort(key=lambda each: each[0])
+        del self._worst[WORST:]
 
     def explain(self, spec: objects.RequestSpec, uuids: Sequence[str]) -> dict[str, Any]:
         """The decision on a request with all its reasons; nothing is kept of it."""
@@ -226,10 +224,7 @@ class Run:
             },
             "mean": _mean(counted),
             "end": end,
-            "worst_refusals": [
-                {key: value for key, value in each.items() if key != "weight"}
-                for each in self.worst
-            ],
+            "worst_refusals": [found for _rank, found in self._worst],
             "series": self.series,
         }
 
