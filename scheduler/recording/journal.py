@@ -47,18 +47,17 @@ class Journal:
         self._driver = driver
         self._writer = writer
         self._waiting = collections.deque[Line]()
-        #: How many lines were lost, and why.
-        self._failures = collections.deque[tuple[int, str]]()
+        #: Why lines were lost, how many, and how many they had told to be left out before them.
+        self._failures = collections.deque[tuple[str, int, int]]()
         self._is_full_due = True
         self._began_at = float("-inf")
         self._settings: Settings | None = None
         self._bounds: Any = None
         self._seen = _Seen()
-        self._is_failing = self._is_gap = False
-        #: Decisions since the last line that never were one; lines lost before the next segment.
-        self._skipped = self._lost = 0
-        #: All that were left out, and how often that began.
-        self.left_out = self.gaps = 0
+        self._is_failing = False
+        #: Decisions that were left out, since the start and since the last line.
+        self.left_out = self._gap = 0
+        self.gaps = 0
         native = concurrency.native("threading")
         self._ending = native.Event()
         self._thread = native.Thread(target=self._run, name="recording", daemon=True)
@@ -109,7 +108,7 @@ class Journal:
         request, _record, _settings, now, _rows, _room = asked
         self._note_failures()
         if len(self._waiting) >= WAITING:
-            self._skip("the disk is too slow")
+            self._leave_out("the disk is too slow")
             return None
         reservations = self._driver.host_manager.reservations
         own = reservations.of(request.instance_uuids or (request.spec.instance_uuid,))
@@ -117,29 +116,24 @@ class Journal:
             with reservations.without(own) if own else contextlib.nullcontext():
                 line: Line = {"now": now, "full": self._is_full_due}
                 if self._is_full_due or now - self._began_at > SEGMENT_SECONDS:
-                    line |= {"full": True, "gap": self._skipped}
+                    line |= {"full": True, "gap": self._gap}
                     self._seen, self._settings, self._bounds = _Seen(), None, None
-                    self._is_full_due, self._is_gap, self._began_at = False, False, now
-                    self._skipped = 0
+                    self._is_full_due, self._gap, self._began_at = False, 0, now
                 line |= self._seen.changes(self._driver.host_manager.table)
         except Exception as error:  # a decision is worth more than its recording
             LOG.exception("A decision could not be recorded")
-            self._skip(str(error))
+            self._leave_out(str(error))
             return None
         return {**line, **self._question(asked)}
-
-    def _skip(self, why: str) -> None:
-        self._skipped += 1
-        self._leave_out(1, why)
 
     def _note_failures(self) -> None:
         while self._failures:
             self._leave_out(*self._failures.popleft())
 
-    def _leave_out(self, count: int, why: str) -> None:
-        self.gaps += not self._is_gap
-        self.left_out += count
-        self._is_gap = self._is_full_due = True
+    def _leave_out(self, why: str, count: int = 1, told: int = 0) -> None:
+        self.gaps += not self._gap
+        self.left_out, self._gap = self.left_out + count, self._gap + count + told
+        self._is_full_due = True
         if not self._is_failing:
             self._is_failing = True
             LOG.warning("Decisions are not recorded: %s", why)
@@ -182,28 +176,24 @@ class Journal:
             self._writer.close()
 
     def _write(self, lines: list[Line]) -> None:
-        written = 0
+        begin = 0
+        if not self._writer.is_open:  # what follows a lost line is of no use
+            begin = next((n for n, line in enumerate(lines) if line["full"]), len(lines))
+            self._lose("lines before them were lost", lines[:begin])
         try:
-            for line in lines:
-                if line["full"]:
-                    line["gap"] += self._lost
-                elif not self._writer.is_open:
-                    self._lose(1, "a line before it was lost")
-                    continue
-                written += 1
+            for line in lines[begin:]:
                 self._writer.write(line)
-                self._lost = 0
             if self._writer.flush():
                 self._is_full_due = True
             self._is_failing = False
         except Exception as error:  # noqa: BLE001 - the next line begins anew, and tells of it
             with contextlib.suppress(OSError):
                 self._writer.close()
-            self._lose(written, str(error))
+            self._lose(str(error), lines[begin:])
 
-    def _lose(self, count: int, why: str) -> None:
-        self._lost += count
-        self._failures.append((count, why))
+    def _lose(self, why: str, lines: list[Line]) -> None:
+        if lines:
+            self._failures.append((why, len(lines), sum(line.get("gap", 0) for line in lines)))
 
 
 class _Seen:
@@ -222,10 +212,12 @@ class _Seen:
         """Everything that has changed since the last call."""
         changed = np.flatnonzero(table.column("changed_at") > self._version).tolist()
         rows = [row for row in changed if row in table.keys]
-        line: Line = {"gone": self._gone(table, changed)}
+        keys = self._keys
+        others = [row for row in changed if keys.get(row) not in (None, table.keys.get(row))]
+        line: Line = {"gone": list(map(keys.pop, others))}
         self._version = table.version
-        self._keys.update((row, table.keys[row]) for row in rows)
         line["keys"] = [table.keys[row] for row in rows]
+        keys.update(zip(rows, line["keys"], strict=True))
         line["numbers"] = _numbers(table, rows)
         documents: list[tuple[int, Any]] = []
         line["documents"] = [self._of_pool(table, name, rows, documents) for name in DOCUMENTS]
@@ -237,11 +229,6 @@ class _Seen:
         if table.cells != self._cells:
             self._cells = line["cells"] = dict(table.cells)
         return line
-
-    def _gone(self, table: HostTable, changed: list[int]) -> list[Key]:
-        known = [row for row in changed if row in self._keys]
-        gone = [row for row in known if self._keys[row] != table.keys.get(row)]
-        return [self._keys.pop(row) for row in gone]
 
     def _of_pool(
         self, table: HostTable, name: str, rows: list[int], new: list[tuple[int, Any]]

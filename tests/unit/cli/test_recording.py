@@ -54,6 +54,7 @@ def test_another_answer_and_a_truncated_file(run, segment):
     other = changed(segment, 1, lambda line: line.update(answer=[]))
     status, out, _err = run("recording", "check", str(other))
     assert status == exit_codes.FAILURE
+    assert f"{other}, line 2: " in out
     assert ", recorded refused" in out
     assert "21 of 22 decisions got their recorded answer, 1 another one" in out
     segment.write_bytes(segment.read_bytes()[:-40])
