@@ -32,11 +32,7 @@ class BatchThread:
     """
 
     def __init__(
-        self,
-        name: str,
-        handle: Callable[[list[Any]], None],
-        most: int,
-        batch: int = 100,
+        self, name: str, handle: Callable[[list[Any]], None], most: int, batch: int = 100
     ) -> None:
         self._name = name
         self._handle = handle

@@ -158,10 +158,7 @@ class Mover:
         self._require_time()
         policy = self._rules
         scope = Scope(
-            self.fleet.table,
-            self.fleet.clock(),
-            policy.service_down_time_seconds,
-            policy.fitting,
+            self.fleet.table, self.fleet.clock(), policy.service_down_time_seconds, policy.fitting
         )
         return policy.chain.run(Candidates(scope, rows), self._own_spec(spec, "")).hosts.rows
 

@@ -8,7 +8,7 @@ import functools
 import itertools
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,7 +27,6 @@ MOST_HOSTS_REORDERED: Final = 64
 
 _UNKNOWN: Final = "nothing is known of its request"
 
-Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 """Notified how many of how many are done."""
 
@@ -102,9 +101,9 @@ class Planner:
         spec: objects.RequestSpec,
         rows: np.ndarray,
         reason: str,
-        take: Callable[[np.ndarray], Result | None],
-    ) -> Result | None:
-        """The first that *take* gets of a host of *rows* which others leave for *spec*."""
+        take: Callable[[np.ndarray], Any],
+    ) -> Any:
+        """The first that *take* gets of a host of *rows* which others leave for *spec*, or None."""
         begun = len(self._mover.moves)
         for row in self._nearly_enough(spec, rows):
             if self._clear(spec, row, rows, reason) and (found := take(np.array([row]))):

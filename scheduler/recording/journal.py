@@ -177,7 +177,7 @@ class Journal:
 
     def _write(self, lines: list[Line]) -> None:
         begin = 0
-        if not self._writer.is_open:  # what follows a lost line is of no use
+        if self._writer.file is None:  # what follows a lost line is of no use
             begin = next((n for n, line in enumerate(lines) if line["full"]), len(lines))
             self._lose("lines before them were lost", lines[:begin])
         try:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,20 +28,25 @@ def merged(paths: Sequence[Path], *, lenient: bool = False) -> Iterator[Line]:
         stream = None
         for _number, line in Segment(path, lenient=lenient):
             stream = stream or line["worker"]
-            for server, (host, _node) in zip(names_of(line), _chosen(line), strict=False):
+            chosen = line["answer"][0] if line["answer"] else ()
+            for server, (host, _node) in zip(names_of(line), chosen, strict=False):
                 decided.setdefault((server, host), (stream, count[stream]))
             count[stream] += 1
         if stream is not None:
             streams[stream].append(Segment(path, lenient=lenient))
-    lines = {stream: _lines(several) for stream, several in streams.items()}
+    lines = {
+        stream: (line for segment in several for _number, line in segment)
+        for stream, several in streams.items()
+    }
     given = dict.fromkeys(streams, 0)
     heads: dict[str, tuple[Line, list[tuple[str, int]]]] = {}
 
     def advance(stream: str) -> None:
         heads.pop(stream, None)
         if (line := next(lines[stream], None)) is not None:
-            shown = (decided.get(each) for each in _shown(line))
-            heads[stream] = line, [each for each in shown if each and each[0] != stream]
+            pairs = ((values[0], host) for host, new, _gone in line["instances"] for values in new)
+            shown = filter(None, map(decided.get, pairs))
+            heads[stream] = line, [each for each in shown if each[0] != stream]
 
     for stream in streams:
         advance(stream)
@@ -51,19 +56,6 @@ def merged(paths: Sequence[Path], *, lenient: bool = False) -> Iterator[Line]:
         yield heads[stream][0]
         given[stream] += 1
         advance(stream)
-
-
-def _lines(several: Iterable[Segment]) -> Iterator[Line]:
-    return (line for segment in several for _number, line in segment)
-
-
-def _chosen(line: Line) -> Sequence[Sequence[str]]:
-    return line["answer"][0] if line["answer"] else ()
-
-
-def _shown(line: Line) -> Iterator[tuple[str, str]]:
-    """The servers that *line* shows for the first time, each with its host."""
-    return ((values[0], host) for host, new, _gone in line["instances"] for values in new)
 
 
 class Anonymous:

@@ -34,32 +34,28 @@ class Writer:
         self._worker = worker
         self._keep_seconds = keep_hours * 3600.0
         self._most_bytes = max_megabytes * 2**20
-        self._file: gzip.GzipFile | None = None
+        #: None where no segment has begun.
+        self.file: gzip.GzipFile | None = None
         self._path = folder
         self._number = 0
-
-    @property
-    def is_open(self) -> bool:
-        """True when a segment has begun."""
-        return self._file is not None
 
     def write(self, line: Line) -> None:
         """Write *line*; one with all hosts begins a new segment.  Raises OSError."""
         if line["full"]:
             self._begin()
-        if self._file is not None:
-            self._file.write(_text(line))
+        if self.file is not None:
+            self.file.write(_text(line))
 
     def flush(self) -> bool:
         """Have everything on disk; True if it is time for a new segment.  Raises OSError."""
-        if self._file is None:
+        if self.file is None:
             return False
-        self._file.flush()
+        self.file.flush()
         return self._path.stat().st_size > self._most_bytes // SEGMENT_SHARE
 
     def close(self) -> None:
         """End the segment; raises OSError."""
-        file, self._file = self._file, None
+        file, self.file = self.file, None
         if file is not None:
             file.close()
 
@@ -69,7 +65,7 @@ class Writer:
         self._number += 1
         began = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         self._path = self._folder / f"{self._worker}-{began}-{self._number:04}{SUFFIX}"
-        self._file = _begun(self._path, self._worker)
+        self.file = _begun(self._path, self._worker)
 
     def _purge(self) -> None:
         now, left = time.time(), self._most_bytes

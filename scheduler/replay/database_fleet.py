@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -55,7 +55,10 @@ def read(conf: Any, databases: Databases, seconds: float = math.inf) -> Database
         for some in in_batches(servers):
             if time.monotonic() > ends_at:
                 raise TimeoutError("there are too many servers")
-            texts = _stored(databases.api, [row.uuid for row in some])
+            with databases.api.read() as connection:
+                uuids = [row.uuid for row in some]
+                stored = select_in(connection, sa.select(*_STORED), _STORED[0], uuids)
+                texts = {row.instance_uuid: row.spec for row in stored}
             for row in some:
                 _adopt(found, row, requests.of(row, texts.get(row.uuid)))
     return found
@@ -92,13 +95,6 @@ def _adopt(found: DatabaseFleet, row: Any, spec: objects.RequestSpec | None) -> 
             found.fleet.adopt(row.uuid, spec)
         except (KeyError, ValueError) as error:
             found.left_out[row.uuid] = f"its host's report does not tell what it takes ({error})"
-
-
-def _stored(api: Database, uuids: Sequence[str]) -> dict[str, str]:
-    """The requests that are stored, by server."""
-    with api.read() as connection:
-        found = select_in(connection, sa.select(*_STORED), _STORED[0], uuids)
-        return {row.instance_uuid: row.spec for row in found}
 
 
 class _Requests:

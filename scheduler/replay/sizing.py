@@ -114,9 +114,4 @@ def trials(work: Callable[..., Any], subject: Subject, count: int, jobs: int) ->
 def distribution(results: Sequence[float]) -> dict[str, Any]:
     """Least, median and most of the *results*, and all of them in order."""
     found = sorted(results)
-    return {
-        "least": found[0],
-        "median": found[len(found) // 2],
-        "most": found[-1],
-        "trials": found,
-    }
+    return {"least": found[0], "median": found[len(found) // 2], "most": found[-1], "trials": found}
