@@ -2,6 +2,7 @@
 
 import argparse
 import functools
+import math
 import random
 import time
 from collections.abc import Collection
@@ -68,7 +69,7 @@ class Replay(command.Text):
         _of_fleet("--scale-hosts", type=float, default=1.0, metavar="FACTOR", help=_SCALED),
         repeated("--flavor", "NAME=VCPUS/GIB[/DISK_GB]", "a flavor of a CSV file", group=_WORKLOAD),
         _of_workload("--from-day", type=float, default=0.0, metavar="DAY", help="begin"),
-        _of_workload("--days", type=float, metavar="DAYS", help="so many days"),
+        _of_workload("--days", type=float, default=math.inf, metavar="DAYS", help="so many days"),
         _of_workload("--warm-up", type=float, default=0.0, metavar="HOURS", help=_WARM_UP),
         _of_workload("--lenient", action="store_true", help="leave out what cannot be read"),
         _of_size("--compact", action="store_true", help="find the smallest fleet that holds it"),
@@ -183,11 +184,8 @@ def read(parsed: argparse.Namespace) -> Workload:
         workload = azure.read_azure(path, parsed.seed, faults)
     else:
         workload = read_csv(path, flavors_named(parsed.flavor), faults)
-    if parsed.from_day or parsed.days is not None:
-        begin = parsed.from_day * DAY
-        end = float("inf") if parsed.days is None else begin + parsed.days * DAY
-        workload = workload.between(begin, end)
-    return workload
+    begin = parsed.from_day * DAY
+    return workload.between(begin, begin + parsed.days * DAY)
 
 
 def _require_fits(fleet: VirtualFleet, workload: Workload, *, lenient: bool) -> None:

@@ -50,13 +50,12 @@ class Planner:
 
     def drain(self, hosts: Sequence[str]) -> Plan:
         """Move every server off *hosts*; InvalidRequest names one that is not there."""
-        mover, stuck = self._mover, list[Stuck]()
-        closed = list(itertools.chain.from_iterable(map(mover.rows_of, dict.fromkeys(hosts))))
-        plan = self._begin("drain", len(dict.fromkeys(hosts)))
+        mover, hosts = self._mover, list(dict.fromkeys(hosts))
+        closed = list(itertools.chain.from_iterable(map(mover.rows_of, hosts)))
+        plan = self._begin("drain", len(hosts))
         rows = mover.rows_but(closed)
         servers = by_size([each for host in hosts for each in self._fleet.servers_on(host)])
-        for host in dict.fromkeys(hosts):
-            stuck += self._unmovable(host)
+        plan.stuck += itertools.chain.from_iterable(map(self._unmovable, hosts))
         try:
             for done, server in enumerate(servers):
                 self._progress(done, len(servers))
@@ -65,10 +64,10 @@ class Planner:
                 move = functools.partial(mover.move, server, f"drain {host}")
                 if not (move(rows) or self._cleared(spec, rows, f"room for {uuid}", move)):
                     why = mover.refusal(spec, uuid, rows) or "no host stays free for it"
-                    stuck.append(Stuck(uuid, host, why))
+                    plan.stuck.append(Stuck(uuid, host, why))
         except OutOfTime:
             plan.is_cut_off = True
-        return self._end(plan, filter(mover.is_empty, dict.fromkeys(hosts)), stuck)
+        return self._end(plan, filter(mover.is_empty, hosts))
 
     # --- fit -----------------------------------------------------------------------------
 
@@ -271,9 +270,8 @@ class Planner:
         mover = self._mover
         return Plan(goal, wanted, before=mover.counts(), memory={"before": mover.memory()})
 
-    def _end(self, plan: Plan, hosts: Iterable[str], stuck: Iterable[Stuck] = ()) -> Plan:
+    def _end(self, plan: Plan, hosts: Iterable[str]) -> Plan:
         plan.hosts, plan.moves = list(hosts), list(self._mover.moves)
-        plan.stuck += stuck
         if plan.goal != "rules":
             plan.reached = len(plan.hosts)
         plan.after, plan.memory["after"] = self._mover.counts(), self._mover.memory()

@@ -6,9 +6,7 @@ import pathlib
 import pytest
 
 from scheduler import exit_codes
-from scheduler.recording.journal import Journal
-from scheduler.recording.segments import Writer
-from tests.unit.recording.test_recording import a_fleet, changed, play
+from tests.unit.recording.test_recording import a_fleet, changed, record
 
 pytestmark = pytest.mark.slow
 
@@ -17,11 +15,7 @@ pytestmark = pytest.mark.slow
 def segment(config_file, tmp_path):
     """A recorded day."""
     pathlib.Path(config_file).write_text("[database]\nconnection = sqlite:////nowhere/at/all\n")
-    fleet = a_fleet()
-    journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
-    play(fleet)
-    journal.close()
-    (path,) = tmp_path.glob("*.gz")
+    (path,) = record(tmp_path, a_fleet())
     return path
 
 

@@ -14,14 +14,11 @@ from scheduler.planning.mover import Mover
 from scheduler.planning.plans import Planner
 from scheduler.replay import database_fleet
 from tests.builders import a_conf
+from tests.unit.planning.test_plans import a_uuid
 from tests.world import fleet as world
 
 MB = 2048
 SIZES = {"memory_mb": MB, "vcpus": 1, "root_gb": 20}
-
-
-def a_uuid(number: int) -> str:
-    return f"00000000-0000-4000-b000-{number:012}"
 
 
 @pytest.fixture

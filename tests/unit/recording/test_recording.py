@@ -56,12 +56,15 @@ def play(fleet: VirtualFleet) -> None:
 @pytest.fixture
 def recorded(tmp_path: Path) -> list[Path]:
     """The segments of such a day."""
-    fleet = a_fleet(host_subset_size=2)
-    journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
+    return record(tmp_path, a_fleet(host_subset_size=2))
+
+
+def record(folder: Path, fleet: VirtualFleet) -> list[Path]:
+    journal = Journal(fleet.driver, Writer(folder, "worker", 1, 100))
     play(fleet)
     journal.close()
     assert journal.left_out == 0
-    return sorted(tmp_path.glob("*.gz"))
+    return sorted(folder.glob("*.gz"))
 
 
 def changed(path: Path, number: int, change) -> Path:
