@@ -47,7 +47,7 @@ class Journal:
         self._driver = driver
         self._writer = writer
         self._waiting = collections.deque[Line]()
-        #: Why lines were lost, how many, and how many they had told to be left out before them.
+        #: Reason for which lines were lost, their number, and the number left out that they told.
         self._failures = collections.deque[tuple[str, int, int]]()
         self._is_full_due = True
         self._began_at = float("-inf")

@@ -1,5 +1,6 @@
 """Segments of several workers as one history, and names in it replaced."""
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -34,16 +35,14 @@ def merged(paths: Sequence[Path], *, lenient: bool = False) -> Iterator[Line]:
             count[stream] += 1
         if stream is not None:
             streams[stream].append(Segment(path, lenient=lenient))
-    lines = {
-        stream: (line for segment in several for _number, line in segment)
-        for stream, several in streams.items()
-    }
+    lines = {stream: itertools.chain.from_iterable(each) for stream, each in streams.items()}
     given = dict.fromkeys(streams, 0)
     heads: dict[str, tuple[Line, list[tuple[str, int]]]] = {}
 
     def advance(stream: str) -> None:
         heads.pop(stream, None)
-        if (line := next(lines[stream], None)) is not None:
+        _number, line = next(lines[stream], (0, None))
+        if line is not None:
             pairs = ((values[0], host) for host, new, _gone in line["instances"] for values in new)
             shown = filter(None, map(decided.get, pairs))
             heads[stream] = line, [each for each in shown if each[0] != stream]

@@ -173,9 +173,8 @@ class Run:
 
     def explain_again(self, outcome: Outcome) -> str:
         """The reason for an *outcome* that was the latest one."""
-        record = outcome.record
-        spec, count = record.request.copy(), record.num_instances
-        spec.num_instances = count
+        record, spec = outcome.record, outcome.record.request.copy()
+        spec.num_instances = count = record.num_instances
         uuids = [_uuid(number, "e") for number in range(count)]  # or servers would be replaced
         if spec.instance_group is not None:
             anew = dict(zip(record.instance_uuids, uuids, strict=False))
