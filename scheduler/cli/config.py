@@ -11,6 +11,7 @@ from scheduler.daemon.problem import Kind
 from scheduler.daemon.service import BINARY, build_manager
 from scheduler.rpc import transport
 
+CHAIN = "filter_scheduler.enabled_filters"
 _FILES = tuple(
     repeated(name, metavar, f"besides those before the command (without any: as {BINARY} does)")
     for name, metavar in (("--config-file", "PATH"), ("--config-dir", "DIR"))
@@ -75,11 +76,11 @@ def validate(command: Text, args: Any) -> dict[str, Any]:
         help="only these, with what they mean; or GROUP for all of a group",
     ),
     needs_tables=False,
-    nothing="No option is set.",
 )
 def show(command: List, args: Any) -> list[Sequence[Any]]:
     """Show the options that are set, or named, with their values and where each comes from.
 
+    The chain of filters is always among them, as its default follows the back end of claims.
     Secrets are masked. The exit status is 1 if the files cannot be used.
     """
     source = _source(command, args)
@@ -94,7 +95,8 @@ def show(command: List, args: Any) -> list[Sequence[Any]]:
     if args.options:
         found = [each for text in args.options for each in _named(known, text)]
         return [(each.name, each.value, each.origin, Wrapped(each.meaning)) for each in found]
-    return [(each.name, each.value, each.origin) for each in known if each.is_set or args.show_all]
+    shown = [each for each in known if args.show_all or each.is_set or each.name == CHAIN]
+    return [(each.name, each.value, each.origin) for each in shown]
 
 
 def _named(known: Sequence[effective.Effective], text: str) -> Sequence[effective.Effective]:

@@ -163,5 +163,7 @@ def _cause(found: Results, test: str, inside: Mapping[str, str]) -> str:
         return f"looks inside: {inside[test]}"
     if found.fails_more_often(test):
         return "**red**"
+    if found.is_skipped_alone(test):
+        return "skipped with Nova's scheduler, too"
     is_good = found.passes_alone(OURS, test)
     return "passes alone" if is_good else "does not pass with Nova's scheduler, either"

@@ -196,6 +196,7 @@ def test_show(path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatc
     )
     assert found["placement.token"] == ("***", f"{path}:14")
     assert "scheduler.driver" not in found
+    assert found["filter_scheduler.enabled_filters"][1] == "default"
     assert shown("scheduler.driver") == {"scheduler.driver": ("filter_scheduler", "default")}
     shown("transport_url")
     assert re.fullmatch(r"The network address [^.]*\.", meanings["DEFAULT.transport_url"])
