@@ -86,10 +86,11 @@ test-nova: $(VENV)/ready-test servers  ## Run the tests with a real Nova, which 
 test-shadow: $(VENV)/ready-test servers  ## Compare a shadow with Nova's scheduler on a thousand requests
 	@$(RUN)/python -m tests.nightly shadow $(NIGHTLY_ARGS)
 
-# MODULES: some of those in tests/nova_functional/modules.txt.  Goes on where it was stopped.
+# MODULES: some of those in tests/nova_functional/modules.txt.  RELEASE: 34, 33 or 32, 34 without it; the
+# page has the results of 34.  Goes on where it was stopped.
 .PHONY: test-nova-functional
 test-nova-functional: $(VENV)/ready-test  ## Run Nova's functional tests with its scheduler and with ours
-	@$(RUN)/python -m tests.nova_functional $(or $(MODULES),--page)
+	@$(RUN)/python -m tests.nova_functional $(or $(MODULES),$(if $(RELEASE),,--page)) $(RELEASE:%=--release %)
 
 # A short sample of each; those of race and fuzz are among the tests.
 .PHONY: sample
@@ -98,7 +99,7 @@ sample: sample-faults sample-soak sample-nova sample-simulation  ## Run a short 
 # With both processors for itself.
 .PHONY: sample-nova-functional
 sample-nova-functional: $(VENV)/ready-test  ## Run a short sample of Nova's functional tests
-	@$(RUN)/python -m tests.nova_functional --sample
+	@$(RUN)/python -m tests.nova_functional --sample $(RELEASE:%=--release %)
 
 .PHONY: sample-faults
 sample-faults: $(VENV)/ready-test

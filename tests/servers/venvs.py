@@ -32,7 +32,7 @@ class Environment:
     """*packages* at the exact versions of the file *constraints*.
 
     *variable* names the folder, so that several checkouts can share one; *name* is that of the
-    folder in the checkout otherwise.  *pinned* are exact versions beside the file's.
+    folder in the checkout otherwise.  *pinned* are exact versions beside the file's, or instead.
     """
 
     name: str
@@ -82,8 +82,12 @@ class Environment:
         shutil.rmtree(self.folder, ignore_errors=True)
         venv.create(self.folder, with_pip=True)
         pip = [str(self.folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
+        pinned = {each.partition("==")[0] for each in self.pinned}
+        lines = self.constraints.read_text(encoding="utf-8").splitlines(keepends=True)
+        constraints = self.folder / "constraints.txt"
+        constraints.write_text("".join(x for x in lines if x.partition("==")[0] not in pinned))
         done = subprocess.run(
-            [*pip, "install", "-q", "-c", str(self.constraints), *self.pinned, *self.packages],
+            [*pip, "install", "-q", "-c", str(constraints), *self.pinned, *self.packages],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -120,9 +124,12 @@ _FOR_FUNCTIONAL_TESTS = (
     *("eventlet", "numpy", "oslo.service[threading]", "prometheus-client", "rich"),
     "psycopg[binary]",
 )
-#: Releases of Nova whose functional tests can be run.  Those of 33 and 32 keep their databases in
-#: memory, where a worker of ours cannot read them.
-FUNCTIONAL_RELEASES = {"34": ("nova==34.0.0", "openstack-placement==16.0.0")}
+#: Releases of Nova whose functional tests can be run.
+FUNCTIONAL_RELEASES = {
+    "34": ("nova==34.0.0", "openstack-placement==16.0.0"),
+    "33": ("nova==33.0.2", "openstack-placement==15.0.0", "oslo.policy==5.1.0"),
+    "32": ("nova==32.2.1", "openstack-placement==14.0.0", "oslo.policy==5.1.0"),
+}
 
 
 def nova_functional(release: str) -> Environment:

@@ -27,6 +27,8 @@ _PACKAGE = "nova.tests.functional"
 _DEPTH = _PACKAGE.count(".") + 1
 _MOST_TEXT = 60_000
 _LOGGED = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ [A-Z]+ ")
+#: A name that this release of Nova does not have.
+_LACKING = re.compile(r"No module named 'nova\.tests\.functional|^(module|type object) '")
 _TELLING = re.compile(r" (WARNING|ERROR|CRITICAL) | \[scheduler\.")
 
 
@@ -56,6 +58,8 @@ class Results(unittest.TestResult):
         if self._is_noted:  # a cleanup that fails after the test
             return
         self._is_noted = True
+        if test.id().startswith("unittest.loader.") and _LACKING.search(str(err[1])):
+            outcome = "skipped"
         row = {"test": test.id(), "outcome": outcome, "counts": dict(self._counts)}
         row |= {"seconds": round(time.time() - self._began, 1), "text": ""}
         if outcome in ("error", "failed"):
@@ -107,7 +111,9 @@ def main(mode: str, path: str, names: list[str]) -> None:
     os.environ.update(_ENVIRONMENT)
     warnings.simplefilter("ignore")
     # Settles on threads, before anything else of Nova.
+    importlib.import_module("nova.monkey_patch").patch()
     (folder,) = importlib.import_module(_PACKAGE).__path__
+    __import__("older").install()
     counts: Any = {}
     if mode == "ours":
         service = __import__("service")
