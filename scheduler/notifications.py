@@ -134,7 +134,9 @@ def _picked(obj: Any, names: Iterable[str]) -> Payload:
 
 def _image(image: objects.ImageMeta) -> Payload:
     properties, names = image.properties, image.properties.set_fields()
-    found = _payload("ImageMetaPropsPayload", "1.20", properties, names)
+    # The versions of payload and properties rise together since 1.14 and 1.38.
+    minor = int(objects.to_primitive(properties)[registry.VERSION_KEY].partition(".")[2])
+    found = _payload("ImageMetaPropsPayload", f"1.{max(minor - 24, 14)}", properties, names)
     return _payload("ImageMetaPayload", "1.0", image, IMAGE, properties=found)
 
 

@@ -42,6 +42,17 @@ def test_versioned(name: str) -> None:
     assert wire_samples.comparable(ours) == wire_samples.comparable(recorded)
 
 
+@pytest.mark.parametrize(
+    ("properties", "payload"),
+    [("1.44", "1.20"), ("1.42", "1.18"), ("1.38", "1.14"), ("1.12", "1.14")],
+)
+def test_the_payload_of_an_image_is_of_the_caller_s_release(properties: str, payload: str) -> None:
+    message = wire_samples.load("select_destinations-simple.request")["args"]["spec_obj"]
+    message[DATA]["image"][DATA]["properties"]["nova_object.version"] = properties
+    image = notifications.request(objects.from_primitive(message))[DATA]["image"]
+    assert image[DATA]["properties"]["nova_object.version"] == payload
+
+
 @pytest.mark.parametrize("name", LEGACY)
 def test_legacy(name: str) -> None:
     recorded = wire_samples.load(name)["payload"]["request_spec"]
