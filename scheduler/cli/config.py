@@ -76,6 +76,7 @@ def validate(command: Text, args: Any) -> dict[str, Any]:
         help="only these, with what they mean; or GROUP for all of a group",
     ),
     needs_tables=False,
+    nothing="No option is set.",
 )
 def show(command: List, args: Any) -> list[Sequence[Any]]:
     """Show the options that are set, or named, with their values and where each comes from.
