@@ -1,5 +1,6 @@
 """What is still there at the end that was not there at the beginning."""
 
+import contextlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -55,9 +56,13 @@ def family(pid: int) -> list[int]:
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
-    """Processor time that these processes have taken so far."""
-    times = [psutil.Process(pid).cpu_times() for pid in pids]
-    return sum(each.user + each.system for each in times)
+    """Processor time that those of these processes which are still there have taken so far."""
+    seconds = 0.0
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):  # a server's helper that has ended
+            times = psutil.Process(pid).cpu_times()
+            seconds += times.user + times.system
+    return seconds
 
 
 def memory_mib(pid: int) -> dict[str, float]:
