@@ -47,7 +47,7 @@ class Journal:
         self._driver = driver
         self._writer = writer
         self._waiting = collections.deque[Line]()
-        #: Reason for which lines were lost, their number, and the number left out that they told.
+        #: Reason for which lines were lost, their number, and that of decisions missing before them.
         self._failures = collections.deque[tuple[str, int, int]]()
         self._is_full_due = True
         self._began_at = float("-inf")
@@ -130,9 +130,9 @@ class Journal:
         while self._failures:
             self._leave_out(*self._failures.popleft())
 
-    def _leave_out(self, why: str, count: int = 1, told: int = 0) -> None:
+    def _leave_out(self, why: str, count: int = 1, before: int = 0) -> None:
         self.gaps += not self._gap
-        self.left_out, self._gap = self.left_out + count, self._gap + count + told
+        self.left_out, self._gap = self.left_out + count, self._gap + count + before
         self._is_full_due = True
         if not self._is_failing:
             self._is_failing = True
@@ -180,13 +180,15 @@ class Journal:
         if self._writer.file is None:  # what follows a lost line is of no use
             begin = next((n for n, line in enumerate(lines) if line["full"]), len(lines))
             self._lose("lines before them were lost", lines[:begin])
+            if begin == len(lines):
+                return  # nothing shows yet that the disk is well again
         try:
             for line in lines[begin:]:
                 self._writer.write(line)
             if self._writer.flush():
                 self._is_full_due = True
             self._is_failing = False
-        except Exception as error:  # noqa: BLE001 - the next line begins anew, and tells of it
+        except Exception as error:  # noqa: BLE001 - the next line begins anew, with a gap
             with contextlib.suppress(OSError):
                 self._writer.close()
             self._lose(str(error), lines[begin:])
