@@ -47,7 +47,7 @@ class Journal:
         self._driver = driver
         self._writer = writer
         self._waiting = collections.deque[Line]()
-        #: Reason for which lines were lost, their number, and that of decisions missing before them.
+        #: Reason for which lines were lost, their number, and that of decisions missing before.
         self._failures = collections.deque[tuple[str, int, int]]()
         self._is_full_due = True
         self._began_at = float("-inf")
