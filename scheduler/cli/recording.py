@@ -38,7 +38,7 @@ def show(_command: Any, args: Any) -> list[Sequence[Any]]:
         for _number, line in Segment(path, lenient=args.lenient):
             times.append(line["now"])
             refused += line["answer"] == []
-            hosts = len(line["keys"]) if line["full"] else hosts
+            hosts = len(line["rows"]) if line["full"] else hosts
             gaps += bool(line.get("gap"))
         ends = [moment(each) for each in (times[0], times[-1])] if times else [None, None]
         found.append((str(path), *ends, len(times), refused, hosts, gaps))

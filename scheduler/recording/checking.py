@@ -15,10 +15,11 @@ from scheduler.drivers.selections import selections_of
 from scheduler.engine.decision import decide
 from scheduler.engine.evaluation import restore_bounds
 from scheduler.engine.record import DecisionRecord
+from scheduler.hosts.columns import POOL_PARSERS
 from scheduler.hosts.instances import TrackedInstance
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
-from scheduler.recording.journal import DOCUMENTS, NUMBERS
+from scheduler.recording.journal import VALUES
 from scheduler.recording.segments import Line, Segment, moment
 
 
@@ -64,15 +65,15 @@ class RecordedTable:
             table.cells = line["cells"]
 
     def _put_rows(self, line: Line) -> None:
-        table, contents = self.table, self._contents
-        for place, (host, node) in enumerate(line["keys"]):
-            values = {n: column[place] for n, column in zip(NUMBERS, line["numbers"], strict=True)}
-            for name, column in zip(DOCUMENTS, line["documents"], strict=True):
-                content = contents[column[place]]
+        for (host, node), places, said in line["rows"]:
+            values = {}
+            names = VALUES if places is None else [VALUES[place] for place in places]
+            for name, value in zip(names, said, strict=True):
+                content = self._contents[value] if name in POOL_PARSERS else value
                 values[name] = _hashable(content) if name == "aggregates" else content
             for name in ("has_service", "service_disabled", "service_forced_down"):
-                values.pop(name)
-            table.put((host, node), values)
+                values.pop(name, None)
+            self.table.put((host, node), values)
 
     def _put_instances(self, several: Sequence[Any]) -> None:
         table = self.table

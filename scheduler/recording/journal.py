@@ -7,7 +7,7 @@ waits, a decision is left out, and the next line begins anew with all hosts afte
 import collections
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -22,6 +22,7 @@ from scheduler.drivers.filter_scheduler import FilterScheduler, Settings
 from scheduler.engine.evaluation import bounds_of
 from scheduler.engine.record import DecisionRecord
 from scheduler.hosts.columns import COLUMN_TYPES, POOL_PARSERS
+from scheduler.hosts.host_manager import set_aside
 from scheduler.hosts.table import HostTable, Key
 from scheduler.recording.segments import Line, Writer
 
@@ -32,10 +33,10 @@ SEGMENT_SECONDS: Final = 3600.0
 CLOSE_SECONDS: Final = 5.0
 #: Waking the thread for each line would take as long as writing it.
 WRITE_SECONDS: Final = 0.05
-#: Up to so many rows are read one by one, which is faster.
-_FEW: Final = 8
-NUMBERS: Final = tuple(name for name in COLUMN_TYPES if name != "service_last_seen")
-DOCUMENTS: Final = tuple(POOL_PARSERS)
+#: Names of the values of a row; documents are the last of them.
+VALUES: Final = (*(each for each in COLUMN_TYPES if each != "service_last_seen"), *POOL_PARSERS)
+_DOCUMENTS: Final = len(VALUES) - len(POOL_PARSERS)
+_ALL: Final = range(len(VALUES))
 _SERVICE: Final = ("host", "disabled", "disabled_reason", "forced_down", "version", "report_count")
 Asked = tuple[Request, DecisionRecord, Settings, float, np.ndarray | None, Mapping[int, int]]
 
@@ -120,6 +121,8 @@ class Journal:
                     self._seen, self._settings, self._bounds = _Seen(), None, None
                     self._is_full_due, self._gap, self._began_at = False, 0, now
                 line |= self._seen.changes(self._driver.host_manager.table)
+                if line["full"]:
+                    set_aside(self._driver.host_manager.table)
         except Exception as error:  # a decision is worth more than its recording
             LOG.exception("A decision could not be recorded")
             self._leave_out(str(error))
@@ -203,28 +206,24 @@ class _Seen:
 
     def __init__(self) -> None:
         self._version = self._heartbeats_seen = -1
-        self._keys: dict[int, Key] = {}
+        #: By row; of documents the key.
+        self._rows: dict[int, tuple[Key, list[Any]]] = {}
         self._heard = np.zeros(0)
         self._services: dict[str, Any] = {}
         self._instances: dict[str, dict[str, Any]] = {}
-        self._documents: dict[Any, int] = {}
+        self._numbers: dict[tuple[str, Any], int] = {}
         self._cells: dict[str, bool] | None = None
 
     def changes(self, table: HostTable) -> Line:
         """Everything that has changed since the last call."""
+        line: Line = {"gone": [], "rows": [], "contents": []}
         changed = np.flatnonzero(table.column("changed_at") > self._version).tolist()
-        rows = [row for row in changed if row in table.keys]
-        keys = self._keys
-        others = [row for row in changed if keys.get(row) not in (None, table.keys.get(row))]
-        line: Line = {"gone": list(map(keys.pop, others))}
         self._version = table.version
-        line["keys"] = [table.keys[row] for row in rows]
-        keys.update(zip(rows, line["keys"], strict=True))
-        line["numbers"] = _numbers(table, rows)
-        documents: list[tuple[int, Any]] = []
-        line["documents"] = [self._of_pool(table, name, rows, documents) for name in DOCUMENTS]
-        line["contents"] = documents
-        hosts = dict.fromkeys(host for host, _node in line["keys"])
+        if changed:
+            read = [(table.column(name).item, table.pools.get(name)) for name in VALUES]
+            for row in changed:
+                self._row(table, row, read, line)
+        hosts = dict.fromkeys(host for (host, _node), *_values in line["rows"])
         line["services"] = [found for host in hosts if (found := self._service(table, host))]
         line["instances"] = [diff for host in hosts if (diff := self._diff(table, host))]
         line["heard"] = self._heartbeats(table)
@@ -232,21 +231,34 @@ class _Seen:
             self._cells = line["cells"] = dict(table.cells)
         return line
 
-    def _of_pool(
-        self, table: HostTable, name: str, rows: list[int], new: list[tuple[int, Any]]
-    ) -> list[int]:
-        """Per row the number of its document in this recording; *new* ones are added."""
-        pool, numbers = table.pools[name], table.column(name)
-        found = []
-        for row in rows:
-            number = numbers.item(row)
-            key = (name, pool.key(number))
-            known = self._documents.get(key)
-            if known is None:
-                known = self._documents[key] = len(self._documents)
-                new.append((known, pool.content(number)))
-            found.append(known)
-        return found
+    def _row(self, table: HostTable, row: int, read: Iterable[Any], line: Line) -> None:
+        """Add to *line* the host of *row*, and those of its values that are not as before."""
+        key = table.keys.get(row)
+        before_key, before = self._rows.get(row, (None, None))
+        if before_key not in (None, key):
+            del self._rows[row]
+            line["gone"].append(before_key)
+            before = None
+        if key is None:
+            return
+        values = [item(row) if pool is None else pool.key(item(row)) for item, pool in read]
+        places: Iterable[int] = _ALL
+        if before is not None:
+            places = [n for n, value in enumerate(values) if value != before[n]]
+        self._rows[row] = key, values
+        said = [
+            values[n] if n < _DOCUMENTS else self._number(table, row, VALUES[n], values[n], line)
+            for n in places
+        ]
+        line["rows"].append((key, None if places is _ALL else places, said))
+
+    def _number(self, table: HostTable, row: int, name: str, content: Any, line: Line) -> int:
+        """The number of a document in this recording; a new one is added to *line*."""
+        known = self._numbers.get((name, content))
+        if known is None:
+            known = self._numbers[name, content] = len(self._numbers)
+            line["contents"].append((known, table.content(row, name)))
+        return known
 
     def _service(self, table: HostTable, host: str) -> tuple[str, Any] | None:
         record = table.services.get(host)
@@ -275,11 +287,3 @@ class _Seen:
         self._heard = heard.copy()
         keys = table.keys
         return [(keys[row][0], heard.item(row)) for row in changed if row in keys]
-
-
-def _numbers(table: HostTable, rows: list[int]) -> list[list[Any]]:
-    if len(rows) <= _FEW:
-        items = [table.column(name).item for name in NUMBERS]
-        return [[item(row) for row in rows] for item in items]
-    where = np.array(rows, dtype=np.int64)
-    return [table.column(name)[where].tolist() for name in NUMBERS]

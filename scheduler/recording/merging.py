@@ -66,7 +66,7 @@ class Anonymous:
 
     def learn(self, line: Line) -> None:
         self._name("worker", line["worker"])
-        for host, node in line["keys"]:
+        for (host, node), *_values in line["rows"]:
             self._name("host", host)
             self._name("node", node)
         for _host, new, _gone in line["instances"]:

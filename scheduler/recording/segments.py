@@ -119,7 +119,9 @@ def _plain(value: Any) -> Any:
     return objects.to_primitive(value)
 
 
-_encode: Final = json.JSONEncoder(default=_plain, separators=(",", ":")).encode
+_encode: Final = json.JSONEncoder(
+    default=_plain, separators=(",", ":"), check_circular=False
+).encode
 
 
 def _text(line: Mapping[str, Any]) -> bytes:

@@ -1,6 +1,7 @@
 """Recorded decisions: all are answered again as recorded, and what cannot be read is named."""
 
 import dataclasses
+import gc
 import gzip
 import itertools
 import json
@@ -94,10 +95,26 @@ def test_every_decision_gets_its_recorded_answer(recorded) -> None:
 def test_each_state_is_complete(recorded) -> None:
     """A line without its changes leads to other answers: the proof that they matter."""
     (path,) = recorded
-    without = {"keys": [], "gone": [], "services": [], "instances": []}
+    without = {"rows": [], "gone": [], "services": [], "instances": []}
     found = sum(len(judged(changed(path, n, lambda each: each.update(without))).tally.different)
                 for n in range(2, 12))  # fmt: skip
     assert found > 0
+
+
+def test_what_is_known_of_a_large_fleet_is_kept_from_the_garbage_collector(
+    tmp_path, monkeypatch
+) -> None:
+    """It would look through all that again and again: a fifth of the worker's time."""
+    monkeypatch.setattr("scheduler.hosts.host_manager.MANY_HOSTS", 1)
+    fleet = a_fleet()
+    fleet.place(a_request(), UUIDS[:1])
+    gc.unfreeze()  # what the first read has set aside
+    journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
+    fleet.place(a_request(), UUIDS[1:2])
+    journal.close()
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    assert frozen > 0
 
 
 def test_after_a_gap_everything_is_told_anew(tmp_path, monkeypatch) -> None:
