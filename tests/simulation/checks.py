@@ -99,14 +99,20 @@ class Checks:
             promise is not None
             and instance.host
             and promise[2].process.dead
-            and all(row.consumer_uuid != instance.uuid or row.closed_at for row in claims)
+            and all(
+                (row.consumer_uuid, row.host) != (instance.uuid, instance.host) or row.closed_at
+                for row in claims
+            )
         )
 
     def _is_early(self) -> bool:
         return self._kernel.now < self.restored_at + UNSEEN_SECONDS
 
     def _taken(self) -> dict[str, dict[str, int]]:
-        """By host the memory of the instances that are there, or that it is claimed for."""
+        """By host the memory of the instances that are there, or that it is claimed for.
+
+        Claims that went back do not count where a living scheduler has moved the instance since.
+        """
         taken: dict[str, dict[str, int]] = {host: {} for host in self._fleet.hosts}
         for row in self._server.tables[INSTANCES].values():
             if row.host is not None and not row.deleted:
@@ -116,12 +122,17 @@ class Checks:
                 row.closed_at is None
                 and row.host
                 and not self._is_over(row.consumer_uuid, row.host)
+                and not self._is_moved(row)
             ):
                 taken[row.host][row.consumer_uuid] = row.memory_mb // 1024
         for uuid, (host, gb, scheduler) in self.promised.items():
             if not scheduler.process.dead:
                 taken[host][uuid] = gb
         return taken
+
+    def _is_moved(self, claim: Row) -> bool:
+        host, _gb, scheduler = self.promised.get(claim.consumer_uuid, (claim.host, 0, None))
+        return self.restored_at > 0 and host != claim.host and not scheduler.process.dead
 
     def restored(self) -> None:
         """The claims went back; what their schedulers know still counts."""
