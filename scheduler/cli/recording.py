@@ -1,16 +1,20 @@
 """``recording``: files of recorded decisions, looked at, decided again, merged, without names."""
 
+import contextlib
 import dataclasses
+import gzip
+import itertools
+import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from scheduler import errors, exit_codes
 from scheduler.cli import command
-from scheduler.cli.command import action, argument
+from scheduler.cli.command import Found, action, argument
 from scheduler.recording import merging
 from scheduler.recording.arrivals import is_recording
-from scheduler.recording.checking import Recheck
+from scheduler.recording.checking import Recheck, naming
 from scheduler.recording.segments import SUFFIX, Line, Segment, moment, save
 
 _FILES = (
@@ -30,19 +34,45 @@ _WRITTEN: Final = "{decisions} decisions are in {file}."
     nothing="There is no file of a recording.",
     needs_tables=False,
 )
-def show(_command: Any, args: Any) -> list[Sequence[Any]]:
+def show(self: Any, args: Any) -> list[list[Any]]:
     """List files of a recording: when they were written, and what is in them."""
-    found: list[Sequence[Any]] = []
-    for path in args.files:
-        times, refused, hosts, gaps = list[float](), 0, 0, 0
-        for _number, line in Segment(path, lenient=args.lenient):
-            times.append(line["now"])
-            refused += line["answer"] == []
-            hosts = len(line["rows"]) if line["full"] else hosts
-            gaps += bool(line.get("gap"))
-        ends = [moment(each) for each in (times[0], times[-1])] if times else [None, None]
-        found.append((str(path), *ends, len(times), refused, hosts, gaps))
+    segments = _segments(args)
+    found: list[list[Any]] = [[str(each.path), None, None, 0, 0, 0, 0] for each in segments]
+    pairs = zip(found, segments, strict=True)
+    lines = ((row, segment, *each) for row, segment in pairs for each in segment)
+    for row, segment, number, line in _tracked(lines, "Reading", segments):
+        with naming(segment, number):
+            row[2] = moment(line["now"])
+            row[1] = row[1] or row[2]
+            row[3] += 1
+            row[4] += line["answer"] == []
+            row[5] = len(line["rows"]) if line["full"] else row[5]
+            row[6] += bool(line.get("gap"))
+    _warn(self, segments)
     return found
+
+
+def _segments(args: Any) -> list[Segment]:
+    return [Segment(path, lenient=args.lenient) for path in args.files]
+
+
+def _tracked(lines: Iterable[Found], what: str, segments: Sequence[Segment]) -> Iterable[Found]:
+    return command.tracked(lines, what, sum(_length(each.path) for each in segments))
+
+
+def _length(path: Path) -> int:
+    """Number of decisions in a file, as far as it can be read."""
+    number = 0
+    with contextlib.suppress(OSError, EOFError, zlib.error), gzip.open(path) as file:
+        for number, _line in enumerate(file):  # noqa: B007
+            pass
+    return number
+
+
+def _warn(self: Any, segments: Sequence[Segment]) -> None:
+    """Say once what could not be read, however often the files were read."""
+    for note in dict.fromkeys(itertools.chain.from_iterable(each.notes for each in segments)):
+        self.tell(f"warning: {note}")
 
 
 def _saved(path: Path, lines: Iterable[Line]) -> dict[str, Any]:
@@ -55,19 +85,25 @@ def _saved(path: Path, lines: Iterable[Line]) -> dict[str, Any]:
 
 
 @action(command.Text, *_FILES, _OUTPUT, needs_tables=False, words=_WRITTEN)
-def merge(_command: Any, args: Any) -> dict[str, Any]:
+def merge(self: Any, args: Any) -> dict[str, Any]:
     """Merge files of several workers into one history: claims before what depends on them."""
-    return _saved(args.output, merging.merged(args.files, lenient=args.lenient))
+    segments = _segments(args)
+    found = _saved(args.output, _tracked(merging.merged(segments), "Merging", segments))
+    _warn(self, segments)
+    return found
 
 
 @action(command.Text, *_FILES, _OUTPUT, needs_tables=False, words=_WRITTEN)
-def anonymize(_command: Any, args: Any) -> dict[str, Any]:
+def anonymize(self: Any, args: Any) -> dict[str, Any]:
     """Replace names of hosts, projects, users, servers and groups; several files are merged."""
-    names = merging.Anonymous()
-    for line in merging.merged(args.files, lenient=args.lenient):
-        names.learn(line)
-    lines = map(names.line, merging.merged(args.files, lenient=args.lenient))
-    return _saved(args.output, lines)
+    segments, names = _segments(args), merging.Anonymous()
+    several = itertools.chain.from_iterable(map(names.learn, segments))
+    for _line in _tracked(several, "Reading names", segments):
+        pass
+    lines = map(names.line, merging.merged(segments))
+    found = _saved(args.output, _tracked(lines, "Replacing names", segments))
+    _warn(self, segments)
+    return found
 
 
 class Check(command.Text):
@@ -80,15 +116,14 @@ class Check(command.Text):
     arguments = _FILES
 
     def act(self, args: Any) -> dict[str, Any]:
-        recheck, notes = Recheck(), list[str]()
-        for path in args.files:
-            segment = Segment(path, lenient=args.lenient)
-            for _line in recheck.play(segment):
-                pass
-            notes += segment.notes
+        recheck, segments = Recheck(), _segments(args)
+        several = itertools.chain.from_iterable(map(recheck.play, segments))
+        for _line in _tracked(several, "Deciding", segments):
+            pass
         if recheck.tally.different:
             self.status = exit_codes.FAILURE
-        return {"notes": notes, **dataclasses.asdict(recheck.tally)}
+        notes = itertools.chain.from_iterable(each.notes for each in segments)
+        return {"notes": list(notes), **dataclasses.asdict(recheck.tally)}
 
     def show(self, found: Any) -> None:
         """All that differs or is missing, and the sum."""

@@ -156,6 +156,8 @@ class Replay(command.Text):
             table.add_row(*row)
         console = Paper(file=self.app.stdout)
         console.print(table)
+        for note in found["notes"]:
+            console.print(note, highlight=False, soft_wrap=True)
         for each in found["differences"]:
             console.print(report.difference_sentence(each), highlight=False)
         for key, title, unit in report.SIZES:
@@ -198,10 +200,10 @@ def _require_fits(fleet: VirtualFleet, workload: Workload, *, lenient: bool) -> 
             fleet.remove(outcome.servers)
             continue
         reason = f"flavor {name}: {to_dict(outcome.record)['cause']}"
-        error = errors.InvalidRequest(field=f"{workload.source}, {arrival.name}", reason=reason)
+        place = arrival.place or f"{workload.source}, {arrival.name}"
         if not lenient:
-            raise error
-        workload.notes.append(str(error))
+            raise errors.InvalidRequest(field=place, reason=reason)
+        workload.notes.append(f"{place}: {reason}")
 
 
 def _read_conf(path: str) -> cfg.ConfigOpts:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduler import errors, objects
-from scheduler.recording.checking import RecordedTable
+from scheduler.recording.checking import RecordedTable, naming
 from scheduler.recording.segments import SUFFIX, Line, Segment, names_of
 from scheduler.replay.row_fleet import RowFleet
 from scheduler.replay.virtual_fleet import VirtualClock, VirtualFleet
@@ -25,26 +25,28 @@ def read_arrivals(paths: Sequence[Path], faults: Faults) -> Workload:
     A server lives until some worker has it on no host any more; those that are there at the end
     stay.
     """
-    asked: dict[Any, Line] = {}
+    asked: dict[Any, tuple[str, Line]] = {}
     workers: dict[str, _Worker] = defaultdict(_Worker)
     latest: dict[str, float] = {}
     left: dict[str, list[float]] = defaultdict(list)
     for path in paths:
         segment = Segment(path, lenient=faults.lenient)
-        for _number, line in segment:
-            uuids, now = names_of(line), line["now"]
-            here, gone = workers[line["worker"]].take(line, uuids)
+        for number, line in segment:
+            with naming(segment, number):
+                uuids, now = names_of(line), line["now"]
+                here, gone = workers[line["worker"]].take(line, uuids)
             latest.update((uuid, max(now, latest.get(uuid, now))) for uuid in here)
             for uuid in gone:
                 left[uuid].append(now)
-            asked[line["seed"], tuple(uuids)] = line
+            asked[line["seed"], tuple(uuids)] = f"{path}, line {number}", line
         faults.notes += segment.notes
-    lines = sorted(asked.values(), key=lambda each: each["now"])
+    lines = sorted(asked.values(), key=lambda each: each[1]["now"])
     since = {uuid: [at for at in times if at >= latest[uuid]] for uuid, times in left.items()}
     ended = {uuid: min(times) for uuid, times in since.items() if times}
-    arrivals = [_arrival(line, ended) for line in lines if line["answer"] is not None]
+    arrivals = [_arrival(*each, ended) for each in lines if each[1]["answer"] is not None]
     if not arrivals:
-        raise errors.InvalidRequest(field=str(paths[0]), reason="it has no decisions")
+        reason = "; ".join(("it has no decisions", *faults.notes))
+        raise errors.InvalidRequest(field=str(paths[0]), reason=reason)
     events = sorted(event for each in workers.values() for event in each.events)
     return Workload(f"{len(paths)} recorded files", arrivals, faults.notes, events)
 
@@ -88,7 +90,7 @@ class _Worker:
         self._off = off_now
 
 
-def _arrival(line: Line, ended: dict[str, float]) -> Arrival:
+def _arrival(place: str, line: Line, ended: dict[str, float]) -> Arrival:
     spec, names = objects.from_primitive(line["spec"]), names_of(line)
     lifetimes = [ended.get(uuid, math.inf) - line["now"] for uuid in names]
     return Arrival(
@@ -98,6 +100,7 @@ def _arrival(line: Line, ended: dict[str, float]) -> Arrival:
         lifetimes or (math.inf,) * spec.num_instances,
         spec=spec,
         uuids=names,
+        place=place,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,16 @@ from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
 from scheduler.recording.journal import VALUES
 from scheduler.recording.segments import Line, Segment, moment
+
+
+@contextmanager
+def naming(segment: Segment, number: int) -> Iterator[None]:
+    """Name file and line of what is no line of a recording, as UnusableInput."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        reason = f"not a line of a recording: {error!r}"
+        raise errors.UnusableInput(path=segment.path, line=number, reason=reason) from error
 
 
 @dataclass
@@ -111,12 +122,9 @@ class Recheck:
                     f"{segment.path}, line {number}: {line['gap']} decisions are missing before "
                     f"{moment(line['now'])}"
                 )
-            try:
+            with naming(segment, number):
                 self._states[line["worker"]].apply(line)
                 self._decide(line, f"{segment.path}, line {number}")
-            except (KeyError, ValueError, TypeError, IndexError) as error:
-                reason = f"not a line of a recording: {error!r}"
-                raise errors.UnusableInput(path=segment.path, line=number, reason=reason) from error
             yield line
 
     def _decide(self, line: Line, place: str) -> None:

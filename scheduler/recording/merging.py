@@ -4,9 +4,9 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final
 
+from scheduler.recording.checking import naming
 from scheduler.recording.segments import Line, Segment, names_of
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-?)(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}", re.IGNORECASE)
@@ -16,8 +16,8 @@ _NAMED: Final = {"project_id": "project", "owner": "project", "user_id": "user"}
 _GROUP: Final = "InstanceGroup"
 
 
-def merged(paths: Sequence[Path], *, lenient: bool = False) -> Iterator[Line]:
-    """The lines of the segments at *paths* as one history.
+def merged(segments: Sequence[Segment]) -> Iterator[Line]:
+    """The lines of *segments* as one history; each is read twice.
 
     Those of one worker stay in order.  A line that shows a server where another worker has placed
     it comes after that decision, whatever the clocks say.  Else time decides.
@@ -25,16 +25,17 @@ def merged(paths: Sequence[Path], *, lenient: bool = False) -> Iterator[Line]:
     streams: dict[str, list[Segment]] = defaultdict(list)
     decided: dict[tuple[str, str], tuple[str, int]] = {}
     count: dict[str, int] = defaultdict(int)
-    for path in sorted(paths, key=lambda each: each.name):
+    for segment in sorted(segments, key=lambda each: each.path.name):
         stream = None
-        for _number, line in Segment(path, lenient=lenient):
-            stream = stream or line["worker"]
-            chosen = line["answer"][0] if line["answer"] else ()
-            for server, (host, _node) in zip(names_of(line), chosen, strict=False):
-                decided.setdefault((server, host), (stream, count[stream]))
-            count[stream] += 1
+        for number, line in segment:
+            with naming(segment, number):
+                stream = stream or line["worker"]
+                chosen = line["answer"][0] if line["answer"] else ()
+                for server, (host, _node) in zip(names_of(line), chosen, strict=False):
+                    decided.setdefault((server, host), (stream, count[stream]))
+                count[stream] += 1
         if stream is not None:
-            streams[stream].append(Segment(path, lenient=lenient))
+            streams[stream].append(segment)
     lines = {stream: itertools.chain.from_iterable(each) for stream, each in streams.items()}
     given = dict.fromkeys(streams, 0)
     heads: dict[str, tuple[Line, list[tuple[str, int]]]] = {}
@@ -64,7 +65,14 @@ class Anonymous:
         self._known: dict[str, str] = {}
         self._uuids: dict[str, str] = {}
 
-    def learn(self, line: Line) -> None:
+    def learn(self, segment: Segment) -> Iterator[Line]:
+        """Take note of the names in each line of *segment*, and yield it when that is done."""
+        for number, line in segment:
+            with naming(segment, number):
+                self._learn_line(line)
+            yield line
+
+    def _learn_line(self, line: Line) -> None:
         self._name("worker", line["worker"])
         for (host, node), *_values in line["rows"]:
             self._name("host", host)

@@ -36,6 +36,8 @@ class Arrival:
     #: The request as it was recorded, where it was, and the uuids of its servers.
     spec: objects.RequestSpec | None = None
     uuids: Sequence[str] = ()
+    #: File and line of it in a recording.
+    place: str = ""
 
     @property
     def count(self) -> int:

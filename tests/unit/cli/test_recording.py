@@ -1,12 +1,17 @@
-"""``recording``: files listed, and decided again."""
+"""``recording``: files listed, decided again and written anew, as a person sees it."""
 
+import contextlib
 import json
+import os
 import pathlib
+import subprocess
 
 import pytest
 
 from scheduler import exit_codes
 from tests.unit.recording.test_recording import a_fleet, changed, record
+from tests.world import process
+from tests.world.terminal import MANAGE
 
 pytestmark = pytest.mark.slow
 
@@ -44,17 +49,95 @@ def test_files_are_written_anew(run, segment, tmp_path, verb):
         assert complaint in " ".join(err.split())
 
 
-def test_another_answer_and_a_truncated_file(run, segment):
+def test_another_answer(run, segment):
     other = changed(segment, 1, lambda line: line.update(answer=[]))
     status, out, _err = run("recording", "check", str(other))
     assert status == exit_codes.FAILURE
     assert f"{other}, line 2: " in out
     assert ", recorded refused" in out
     assert "21 of 22 decisions got their recorded answer, 1 another one" in out
-    segment.write_bytes(segment.read_bytes()[:-40])
-    status, _out, err = run("recording", "check", str(segment))
+
+
+def on_a_terminal(*words: str) -> str:
+    """The program's standard error, if that is a terminal."""
+    ours, its = os.openpty()
+    command, environment = [process.program(MANAGE), *words], {**os.environ, "TERM": "xterm"}
+    seen = b""
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=its) as ran:
+        os.close(its)
+        with contextlib.suppress(OSError):  # it has ended
+            while said := os.read(ours, 4096):
+                seen += said
+    os.close(ours)
+    assert ran.returncode == exit_codes.OK
+    return seen.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "bars"),
+    [
+        (["recording", "show"], ["Reading"]),
+        (["recording", "check"], ["Deciding"]),
+        (["recording", "merge", "-o", "new.jsonl.gz"], ["Merging"]),
+        (["recording", "anonymize", "-o", "new.jsonl.gz"], ["Reading names", "Replacing names"]),
+        (["replay"], ["Replaying"]),
+    ],
+)
+def test_a_bar_moves_on_a_terminal_only(
+    run, segment, config_file, tmp_path, monkeypatch, words, bars
+):
+    monkeypatch.chdir(tmp_path)
+    seen = on_a_terminal("--config-file", config_file, *words, str(segment))
+    for name in bars:
+        assert f"{name} " in seen
+    assert seen.count("100%") >= len(bars)
+    (tmp_path / "new.jsonl.gz").unlink(missing_ok=True)
+    status, out, err = run(*words, str(segment), "-f", "json")
+    assert (status, [name for name in (*bars, "%") if name in err]) == (exit_codes.OK, [])
+    assert json.loads(out)
+
+
+@pytest.mark.parametrize(
+    ("change", "said", "decisions"),
+    [
+        ((0, lambda line: line.update(format="x")), "line 1: not a recording", 0),
+        ((0, lambda line: line.update(version=2)), "line 1: version 2 is newer than 1", 0),
+        ((6, lambda line: line.update(now=5.0)), "line 7: the clock went back by ", 5),
+        ((6, lambda line: line.pop("answer")), "line 7: not a line of a recording: KeyErr", None),
+        (None, "line 23: Compressed file ended before the end", 21),
+    ],
+    ids=["other", "newer", "back", "malformed", "truncated"],
+)
+@pytest.mark.parametrize("verb", ["show", "check", "merge", "anonymize", "replay"])
+def test_bad_files_are_named_or_used_as_far_as_they_go(run, segment, verb, change, said, decisions):
+    path = changed(segment, *change) if change else segment
+    if change is None:
+        path.write_bytes(path.read_bytes()[:-40])
+    words = ["replay"] if verb == "replay" else ["recording", verb]
+    words += [str(path), "-f", "json"]
+    target = path.with_name("new.jsonl.gz")
+    if verb in ("merge", "anonymize"):
+        words += ["-o", str(target)]
+    status, out, err = run(*words)
+    assert (status, out, err.count("\n")) == (exit_codes.FAILURE, "", 1)
+    assert f"error: {path}, {said}" in err
+    assert not target.exists()
+    if decisions is not None:
+        status, out, err = run(*words, "--lenient")
+        assert f"{path}, {said}" in out + err
+        if (verb, decisions) == ("replay", 0):
+            assert "it has no decisions" in err
+        else:
+            assert f": {decisions}," in out
+            assert status == exit_codes.OK
+
+
+def test_a_flavor_that_no_host_fits_is_named_with_its_line(run, segment):
+    words = ["replay", str(segment), "--fleet", "4 × 64 cores/1 GiB"]
+    words += ["--set", "ram_allocation_ratio=0.5"]
+    status, _out, err = run(*words)
     assert status == exit_codes.FAILURE
-    assert "Compressed file ended" in " ".join(err.split())
-    status, out, _err = run("recording", "check", str(segment), "--lenient")
+    assert f"error: {segment}, line 2: flavor m1.tiny: No host fits" in err
+    status, out, _err = run(*words, "--lenient")
     assert status == exit_codes.OK
-    assert "Compressed file ended" in out
+    assert f"\n{segment}, line 2: flavor m1.tiny: No host fits" in out
