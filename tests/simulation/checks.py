@@ -33,7 +33,8 @@ class Asked:
     #: written; the second if all others under way take something, too.
     fits: tuple[bool, bool] = (True, True)
     answered_by: Any = None
-    answered_at: float = 0.0
+    #: When the first answer began to be decided: what it claims may be lost ever since.
+    answer_begun_at: float = 0.0
     is_over: bool = False
     replies: list[Any] = field(default_factory=list)
 
@@ -231,7 +232,7 @@ class Checks:
         self._see_who_fits()
         began, before = asked.begun_at, asked.answer
         if before is None:
-            asked.answered_at = self._kernel.now
+            asked.answer_begun_at = began
             asked.answered_by = self._kernel.current.process
         elif before != answer and not self._is_lost(asked):
             self._kernel.fail("answers", f"{asked.request_id} got {before}, then {answer}")
@@ -248,12 +249,12 @@ class Checks:
     def _is_lost(self, asked: Asked) -> bool:
         """True when nobody who lives knows its answer, or it is to be written again just now.
 
-        Refusals take nothing, and are not written again.
+        Refusals take nothing, and servers that are over neither: they are not written again.
         """
-        if self.restored_at < asked.answered_at:
+        if self.restored_at < asked.answer_begun_at:
             return False
         is_early = self._kernel.now < self.restored_at + WRITTEN_AGAIN_IN_SECONDS
-        return is_early or not asked.answer or asked.answered_by.dead
+        return is_early or not asked.answer or asked.is_over or asked.answered_by.dead
 
     def _claimed(self, asked: Asked, answer: tuple[str, ...]) -> None:
         rows = self._server.tables["claims"].values()
