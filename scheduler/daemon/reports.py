@@ -7,13 +7,11 @@ nothing here takes a lock or waits; what changes meanwhile is left out.
 import contextlib
 import datetime
 import functools
-import math
 import os
 import pathlib
-import signal
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, ClassVar, Final
 
@@ -23,15 +21,12 @@ from oslo_reports import guru_meditation_report
 import scheduler
 from scheduler import errors
 from scheduler.conf.effective import masked
-from scheduler.daemon.worker_table import WorkerTable, is_other_worker
 from scheduler.engine.record import DecisionRecord
 from scheduler.metrics.readings import host_states
 from scheduler.rpc.in_flight import InFlightRequests
 
 DECISIONS_SHOWN: Final = 20
 STDERR: Final = 2
-SPACING_SECONDS: Final = 1.0
-"""A process tells no more often than so."""
 WATCHED_FILE: Final = "[oslo_reports] file_event_handler"
 
 Generator = Callable[[], Any]
@@ -41,9 +36,6 @@ class Report(guru_meditation_report.TextGuruMeditation):
     """The library's report; a section that cannot be made leaves the others, and no secret."""
 
     persistent_sections: ClassVar[list[tuple[str, Generator]]] = []
-    #: The processes to pass the signal on to: a master's workers.
-    workers: ClassVar[Callable[[], Iterable[int]]] = tuple
-    _written_at: ClassVar[float] = -math.inf
 
     def add_section(self, heading: Any, generator: Generator, index: int | None = None) -> None:
         super().add_section(heading, lambda: _guarded(generator), index)
@@ -55,14 +47,11 @@ class Report(guru_meditation_report.TextGuruMeditation):
     def handle_signal(
         cls, version: Any, service_name: str | None, log_dir: str | None, frame: FrameType | None
     ) -> None:
-        """Tell, on standard error or in a file of this process, and have the workers tell.
+        """Tell, on standard error or in a file of this process; never raises.
 
-        Never raises.  The signal may have come while something was written to the stream itself,
-        hence the file descriptor.  A worker that is signalled together with its master hears of
-        it twice, and tells once.
+        The signal may have come while something was written to the stream itself, hence the file
+        descriptor.
         """
-        if time.monotonic() - cls._written_at < SPACING_SECONDS:
-            return
         try:
             text = cls(version, frame).run().encode()
         except Exception:  # noqa: BLE001 - written instead of the report
@@ -76,10 +65,6 @@ class Report(guru_meditation_report.TextGuruMeditation):
                 text = text[os.write(STDERR, text) :]
         except OSError as error:
             os.write(STDERR, f"No report could be written: {error}\n".encode())
-        cls._written_at = time.monotonic()
-        for pid in cls.workers():
-            with contextlib.suppress(OSError):  # it has just ended
-                os.kill(pid, signal.SIGUSR2)
 
 
 def _guarded(generator: Generator) -> Any:
@@ -131,16 +116,6 @@ class Reports:
             self._watch = start  # in a thread, which no fork takes along
         else:
             start()
-
-    def pass_on(self, table: WorkerTable) -> None:
-        """Have the workers in the *table* tell as well when this process, their master, does."""
-        master = os.getpid()
-
-        def workers() -> Iterator[int]:
-            if os.getpid() == master:
-                yield from (each.pid for each in table.heartbeats() if is_other_worker(each.pid))
-
-        Report.workers = workers
 
     def begin(self, in_flight: InFlightRequests, manager: Callable[[], Any]) -> None:
         """Report of this worker from now on; *manager* gives its manager, None at first."""

@@ -298,7 +298,6 @@ def main(argv: Sequence[str]) -> int:
     except errors.NovaException as error:
         return preflight.refuse(conf, BINARY, error)
     table = WorkerTable(number_of_workers(conf))
-    monitoring.reports.pass_on(table)
     service = kind(conf, Readiness(), table, monitoring)
     if not conf.shadow:
         service.reload_from(startup.Source(argv, BINARY, cli_opts=CLI_OPTIONS))

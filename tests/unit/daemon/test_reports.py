@@ -1,11 +1,9 @@
 """What a process tells of itself on a signal."""
 
 import gc
-import math
 import os
 import pathlib
 import signal
-import subprocess
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +15,6 @@ from scheduler import conf as project_options
 from scheduler import errors
 from scheduler.conf import startup
 from scheduler.daemon.reports import DECISIONS_SHOWN, Report, Reports
-from scheduler.daemon.worker_table import Heartbeat
 from scheduler.db.cells import CellHealth
 from scheduler.explain.recorder import Recorder
 from scheduler.hosts.reservations import Reservations
@@ -54,7 +51,6 @@ def as_before() -> Iterator[None]:
     gc.unfreeze()
     signal.signal(signal.SIGUSR2, handler)
     Report.persistent_sections = []
-    Report.workers, Report._written_at = tuple, -math.inf
     cfg.CONF.reset()
 
 
@@ -92,7 +88,6 @@ def written(folder: pathlib.Path) -> str:
 def reported(folder: pathlib.Path) -> str:
     """What is written when the signal comes now."""
     os.kill(os.getpid(), signal.SIGUSR2)
-    os.kill(os.getpid(), signal.SIGUSR2)  # which it tells once, however often it is told to
     return written(folder)
 
 
@@ -175,13 +170,3 @@ def test_a_file_that_is_not_there(tmp_path: pathlib.Path) -> None:
     conf = a_conf(tmp_path, file_event_handler="/nonexistent")
     with pytest.raises(errors.ConfigurationError, match=r"file_event_handler.*/nonexistent"):
         Reports().install(conf, "prog")
-
-
-def test_only_workers_are_passed_the_signal() -> None:
-    with subprocess.Popen(["sleep", "600"]) as child:
-        pids = (0, 1, os.getpid(), child.pid)
-        table = SimpleNamespace(heartbeats=lambda: [Heartbeat(pid=pid) for pid in pids])
-        Reports().pass_on(table)  # type: ignore[arg-type]
-        assert list(Report.workers()) == [child.pid]
-        child.kill()
-    assert list(Report.workers()) == []

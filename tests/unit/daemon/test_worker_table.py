@@ -3,11 +3,12 @@
 import multiprocessing
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable
+from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable, is_other_worker
 
 FULL = Heartbeat(Stage.SERVING, 100.0, 98.0, 12, 345, 4711)
 YOUNG = Heartbeat(Stage.STARTING, 104.0)
@@ -93,3 +94,11 @@ def test_a_service_without_workers_is_not_signalled(terms: list[int]) -> None:
     table = WorkerTable()
     table.worker_failed()
     assert (table.has_failed, terms) == (True, [])
+
+
+def test_only_living_processes_of_the_group_are_other_workers() -> None:
+    with subprocess.Popen(["sleep", "600"]) as child:
+        found = [pid for pid in (0, 1, os.getpid(), child.pid) if is_other_worker(pid)]
+        child.kill()
+    assert found == [child.pid]
+    assert not is_other_worker(child.pid)
