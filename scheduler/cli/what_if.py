@@ -4,7 +4,6 @@ import argparse
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -250,8 +249,8 @@ def show(console: Console, answer: Answered) -> None:
         _line(console, f"  when it was real: {_outcome(answer['decided'])}")
     for note in answer["notes"]:
         _line(console, f"  {note}")
-    console.print(_decisions(before, after))
-    console.print(_filters(before, after))
+    console.print(_side_by_side("", _places(before), _places(after)))
+    console.print(_side_by_side("hosts removed", _removals(before), _removals(after)))
     _passing(console, answer["passing"])
 
 
@@ -273,50 +272,35 @@ def _outcome(decision: Answered) -> str:
     return ", ".join(hosts[:3]) + more
 
 
-def _decisions(before: Answered, after: Answered) -> Table:
-    table = Table("", "as things are", "with the changes", box=box.SIMPLE)
-    for name in ("fleet", "considered", "passed"):
-        table.add_row(f"hosts: {name}", str(before[name]), str(after[name]))
-    rows = zip_longest(_servers(before), _servers(after), fillvalue="-")
-    for number, (old, new) in enumerate(rows, 1):
-        if number > _MOST_SERVERS:
-            table.add_row("...", "", "")
-            break
-        table.add_row(f"server {number}", old, new, style=None if old == new else "bold")
-    table.add_row("alternates", _alternates(before), _alternates(after))
+def _side_by_side(title: str, old: Mapping[str, str], new: Mapping[str, str]) -> Table:
+    table = Table(title, "as things are", "with the changes", box=box.SIMPLE)
+    for name in dict.fromkeys((*max(old, new, key=len), *old, *new)):
+        was, then = old.get(name, "-"), new.get(name, "-")
+        table.add_row(name, was, then, style=None if was == then else "bold")
     return table
 
 
-def _servers(decision: Answered) -> list[str]:
-    if decision["outcome"] != "selected":
-        return ["no host"]
+def _places(decision: Answered) -> dict[str, str]:
+    """Numbers of hosts, where the servers go, and the alternates of the first."""
     top = {each["host"]: f" (weight {each['total']:.4g})" for each in decision["top"][:1]}
-    return [each["host"] + top.pop(each["host"], "") for each in decision["chosen"]]
-
-
-def _alternates(decision: Answered) -> str:
+    chosen = decision["chosen"] if decision["outcome"] == "selected" else [{"host": "no host"}]
+    servers = [each["host"] + top.pop(each["host"], "") for each in chosen]
     first: Sequence[Answered] = decision["alternates"][0] if decision["alternates"] else []
-    return ", ".join(each["host"] for each in first) or "-"
-
-
-def _filters(before: Answered, after: Answered) -> Table:
-    table = Table("hosts removed", "as things are", "with the changes", box=box.SIMPLE)
-    several = _removals(before), _removals(after)
-    for name in dict.fromkeys(name for removals in several for name in removals):
-        old, new = (str(removals.get(name, "-")) for removals in several)
-        table.add_row(name, old, new, style=None if old == new else "bold")
-    return table
-
-
-def _removals(outcome: Answered) -> dict[str, int]:
-    """By cause how many hosts fell out, filters that removed none among them."""
-    found: dict[str, int] = {
-        f"before filters: {k}": n for k, n in outcome["never_evaluated"].items()
+    return {
+        **{f"hosts: {name}": str(decision[name]) for name in ("fleet", "considered", "passed")},
+        **{f"server {n}": text for n, text in enumerate(servers[:_MOST_SERVERS], 1)},
+        **({"...": ""} if len(servers) > _MOST_SERVERS else {}),
+        "alternates": ", ".join(each["host"] for each in first) or "-",
     }
+
+
+def _removals(outcome: Answered) -> dict[str, str]:
+    """By cause how many hosts fell out, filters that removed none among them."""
+    found = {f"before filters: {k}": str(n) for k, n in outcome["never_evaluated"].items()}
     for each in outcome["filters"]:
-        found[each["name"]] = each["start"] - each["end"]
+        found[each["name"]] = str(each["start"] - each["end"])
         for reason, count in each["removed"].items():
-            found[f"  {each['name']} {reason}"] = count
+            found[f"  {each['name']} {reason}"] = str(count)
     return found
 
 
