@@ -142,10 +142,10 @@ class AlternateClaims(Claims):
             with self._fleet_of(selection).read() as conn:
                 consumers = [uuid, *(each.consumer_uuid for each in others)]
                 found = instances.rows_by_uuid(conn, consumers)
-                report = compute_nodes.living_row(conn, values["host"], values["node"])
+                reports = compute_nodes.list_all(conn, values["host"], selection.nodename or None)
             table = HostTable()
-            if report is not None:
-                self._put(table, report, others, found)
+            if reports:
+                self._put(table, reports[0], others, found)
             if not _fits(table, amount, limits):
                 LOG.info(
                     "Host %s is full by now; instance %s does not go there",

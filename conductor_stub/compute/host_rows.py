@@ -6,6 +6,7 @@ conductor, section 9.
 """
 
 import dataclasses
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -52,6 +53,15 @@ class Arrival:
     vm_state: str | None = None
 
 
+@dataclasses.dataclass
+class _Node:
+    """The locked row of the node, as far as changes need it."""
+
+    id: int
+    uuid: str
+    failed_builds: int
+
+
 class HostRows:
     """Claims, releases and reports of one host, with the clock of its *report*."""
 
@@ -74,7 +84,7 @@ class HostRows:
         ``InstanceNotFound``, or ``ComputeResourcesUnavailable`` when it does not fit.
         """
 
-        def change(conn: Connection, node: objects.ComputeNode) -> bool:
+        def change(conn: Connection, node: _Node) -> bool:
             instance = instances.get(conn, uuid)
             if not _waits(instance):
                 return False
@@ -101,7 +111,7 @@ class HostRows:
     def activate(self, uuid: str) -> objects.Instance | None:
         """The build is done: the instance runs.  None when it was deleted or taken meanwhile."""
 
-        def change(conn: Connection, node: objects.ComputeNode) -> objects.Instance | None:
+        def change(conn: Connection, node: _Node) -> objects.Instance | None:
             if _find(conn, uuid) is None or not instances.update(
                 conn,
                 uuid,
@@ -113,7 +123,7 @@ class HostRows:
                 launched_at=self._report.clock(),
             ):
                 return None
-            node.stats = {FAILED_BUILDS: "0"}
+            node.failed_builds = 0
             return instances.get(conn, uuid)
 
         return self._locked(change)
@@ -124,7 +134,7 @@ class HostRows:
         None when it is not ours.
         """
 
-        def change(conn: Connection, node: objects.ComputeNode) -> objects.Instance | None:
+        def change(conn: Connection, node: _Node) -> objects.Instance | None:
             instance = _find(conn, uuid)
             if instance is None or not _unfinished(instance, self.host):
                 return None
@@ -136,7 +146,7 @@ class HostRows:
             # Another host gives cells and devices of its own; what pages they have stays settled.
             instance.numa_topology = _unplaced(instance.numa_topology)
             _settle(conn, instance, Place())
-            node.stats = {FAILED_BUILDS: str(_failed_builds(node) + 1)}
+            node.failed_builds += 1
             return instances.get(conn, uuid)
 
         return self._locked(change)
@@ -150,7 +160,7 @@ class HostRows:
         ``ComputeResourcesUnavailable`` when it does not fit.
         """
 
-        def change(conn: Connection, node: objects.ComputeNode) -> Arrived | None:
+        def change(conn: Connection, node: _Node) -> Arrived | None:
             instance = instances.get(conn, uuid)
             if instance.task_state != arrival.task_state:
                 return None
@@ -186,7 +196,7 @@ class HostRows:
     def turn_away(self, uuid: str, task_state: str, error: Exception) -> None:
         """An instance on its way does not come here: it stays as it is, and *error* is noted."""
 
-        def change(conn: Connection, _node: objects.ComputeNode) -> None:
+        def change(conn: Connection, _node: _Node) -> None:
             if _find(conn, uuid) is None:
                 return
             if instances.update(conn, uuid, expected_task_state=task_state, task_state=None):
@@ -199,7 +209,7 @@ class HostRows:
     def destroy(self, uuid: str) -> objects.Instance | None:
         """Delete the instance, gone or not; returns it when it is on another host."""
 
-        def change(conn: Connection, _node: objects.ComputeNode) -> objects.Instance | None:
+        def change(conn: Connection, _node: _Node) -> objects.Instance | None:
             instance = _find(conn, uuid)
             if instance is not None and instance.host not in (self.host, None):
                 return instance
@@ -217,7 +227,7 @@ class HostRows:
 
     def audit(self) -> str:
         """Write everything about the host anew, as its periodic report; its node's uuid."""
-        return self._locked(lambda _conn, node: str(node.uuid))
+        return self._locked(lambda _conn, node: node.uuid)
 
     def present(self) -> Sequence[objects.Instance]:
         """The instances that are on the host."""
@@ -230,25 +240,24 @@ class HostRows:
 
     # -- the transaction ----------------------------------------------------------------------
 
-    def _locked(self, change: Callable[[Connection, objects.ComputeNode], Result]) -> Result:
+    def _locked(self, change: Callable[[Connection, _Node], Result]) -> Result:
         """Run *change* in a transaction in which nobody else changes this host."""
 
         def write(conn: Connection) -> Result:
             node = self._lock(conn)
             result = change(conn, node)
-            columns = self._report.columns(self._present(conn), _failed_builds(node))
+            columns = self._report.columns(self._present(conn), node.failed_builds)
             compute_nodes.update_usage(conn, node.id, columns, self._report.clock())
             return result
 
         return self._database.write_retrying(write)
 
-    def _lock(self, conn: Connection) -> objects.ComputeNode:
-        try:
-            return compute_nodes.get(conn, self.host, self.host, for_update=True)
-        except errors.ComputeHostNotFound:
+    def _lock(self, conn: Connection) -> _Node:
+        while not (found := compute_nodes.list_all(conn, self.host, self.host, for_update=True)):
             LOG.warning("Compute node %s was deleted while its host runs; added again", self.host)
             compute_nodes.upsert_many(conn, [self.new_row(conn)])
-            return compute_nodes.get(conn, self.host, self.host, for_update=True)
+        failed = json.loads(found[0].stats or "{}").get(FAILED_BUILDS) or "0"
+        return _Node(found[0].id, found[0].uuid, int(failed) if failed.isdecimal() else 0)
 
     def _present(self, conn: Connection) -> Sequence[objects.Instance]:
         return instances.list_all(conn, host=self.host, parts=self._report.needs_places)
@@ -312,8 +321,3 @@ def _unfinished(instance: objects.Instance, host: str) -> bool:
     """True when the build of *instance* is going on at *host*, or waits for a host."""
     is_spawned_here = instance.host == host and instance.task_state == SPAWNING
     return _waits(instance) or (is_spawned_here and instance.vm_state == BUILDING)
-
-
-def _failed_builds(node: objects.ComputeNode) -> int:
-    count = (node.stats or {}).get(FAILED_BUILDS) or "0"
-    return int(count) if count.isdecimal() else 0

@@ -88,7 +88,7 @@ def audit(command: List, _args: Any) -> Any:
         with database.read() as connection:
             built.update(instances.rows_by_uuid(connection, uuids))
             counts.update(instances.counts_by_node(connection))
-            nodes += compute_nodes.living_rows(connection)
+            nodes += compute_nodes.list_all(connection)
     fleet = auditing.Fleet(built, counts, nodes)
     ratios, fitting = Ratios.from_conf(command.conf), Fitting.from_conf(command.conf)
     different = auditing.differences(found, fleet, ratios, fitting, time.time())

@@ -108,7 +108,7 @@ def host_list(command: Any, args: Any) -> list[Sequence[Any]]:
 class _Host(NamedTuple):
     """A compute node, with what else is known of its host."""
 
-    node: objects.ComputeNode
+    node: Any
     zone: str
     status: str
     state: str
@@ -124,7 +124,7 @@ class _Host(NamedTuple):
         )
 
 
-def _usage(node: objects.ComputeNode) -> Sequence[tuple[int, int]]:
+def _usage(node: Any) -> Sequence[tuple[int, int]]:
     return (
         (node.vcpus_used, node.vcpus),
         (node.memory_mb_used, node.memory_mb),
@@ -165,7 +165,7 @@ def host_show(command: Base, args: Any) -> dict[str, Any]:
     host, conf, groups = args.host, command.conf, _aggregates(command)
     database = command.database_with(lambda conn: compute_nodes.list_all(conn, host))
     with database.read() as connection:
-        node = _choose(compute_nodes.list_all(connection, host), host, args.node)
+        node = _choose(connection, host, args.node)
         service = _service(connection, host, services.COMPUTE_BINARY)
         found = instances.list_all(connection, host=host, parts=False)
     ratios = Ratios.from_conf(conf)
@@ -175,7 +175,7 @@ def host_show(command: Base, args: Any) -> dict[str, Any]:
         "uuid": node.uuid,
         "host": node.host,
         "node": node.hypervisor_hostname,
-        "host_ip": None if node.host_ip is None else str(node.host_ip),
+        "host_ip": node.host_ip,
         "zone": _zones(groups, conf)[host][0],
         **_service_fields(service, conf),
         **{name: getattr(node, name) for name in CAPACITY},
@@ -191,11 +191,8 @@ def host_show(command: Base, args: Any) -> dict[str, Any]:
     }
 
 
-def _choose(
-    nodes: Sequence[objects.ComputeNode], host: str, wanted: str | None
-) -> objects.ComputeNode:
-    if wanted is not None:
-        nodes = [node for node in nodes if node.hypervisor_hostname == wanted]
+def _choose(connection: Connection, host: str, wanted: str | None) -> Any:
+    nodes = compute_nodes.list_all(connection, host, wanted)
     if not nodes:
         raise errors.ComputeHostNotFound(host=host if wanted is None else f"{host}, node {wanted},")
     if len(nodes) > 1:

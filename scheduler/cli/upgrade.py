@@ -2,11 +2,12 @@
 
 import argparse
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from oslo_log import log as logging
 from oslo_upgradecheck.upgradecheck import UPGRADE_CHECK_MSG_MAP, Code, Result
 
-from scheduler import broker, errors, exit_codes, objects
+from scheduler import broker, errors, exit_codes
 from scheduler.claims import loading
 from scheduler.cli import command
 from scheduler.cli.command import Table
@@ -146,7 +147,7 @@ def _warning(text: str, names: Sequence[str]) -> Result:
     return Result(Code.WARNING, f"{text}{_shown(sorted(names))}") if names else SUCCESS
 
 
-def _name(node: objects.ComputeNode) -> str:
+def _name(node: Any) -> str:
     if node.hypervisor_hostname in (None, node.host):
         return str(node.host)
     return f"{node.host} ({node.hypervisor_hostname})"

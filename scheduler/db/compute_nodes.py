@@ -1,19 +1,15 @@
 """Compute nodes by (host, hypervisor_hostname); columns, units: page database, 3.1 and 5."""
 
 import datetime
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from oslo_log import log as logging
-from sqlalchemy import Connection, RowMapping
+from sqlalchemy import Connection
 
-from scheduler import errors, objects
+from scheduler import errors
 from scheduler.db import rows
 from scheduler.db.tables import compute_nodes
-
-LOG = logging.getLogger(__name__)
 
 #: The columns that tell a living node from all others.
 KEY = ("host", "hypervisor_hostname")
@@ -28,43 +24,30 @@ DEFAULTS: Mapping[str, Any] = {
 }
 
 
-def get(
-    connection: Connection, host: str, node: str, *, for_update: bool = False
-) -> objects.ComputeNode:
-    """The living node; raises ComputeHostNotFound.  *for_update*: see :func:`rows.read`."""
-    table = compute_nodes
-    is_it = (table.c.host == host, table.c.hypervisor_hostname == node)
-    found = rows.read(connection, table, *is_it, for_update=for_update)
-    if not found:
-        raise errors.ComputeHostNotFound(host=host)
-    return _to_object(found[0])
+_LIVING = sa.select(compute_nodes).where(compute_nodes.c.deleted == 0).order_by(compute_nodes.c.id)
 
 
-def list_all(connection: Connection, host: str | None = None) -> list[objects.ComputeNode]:
-    """Every living node in the order of the ids, or those of one *host*."""
-    criteria = [] if host is None else [compute_nodes.c.host == host]
-    return [_to_object(row) for row in rows.read(connection, compute_nodes, *criteria)]
+def list_all(
+    connection: Connection,
+    host: str | None = None,
+    node: str | None = None,
+    *,
+    for_update: bool = False,
+) -> Sequence[Any]:
+    """The rows of all living nodes by id, or of those on *host* or called *node*.
+
+    *for_update*: nobody else can change them before this transaction ends.  SQLite needs no lock
+    on rows: its write transactions exclude each other.
+    """
+    names = {compute_nodes.c.host: host, compute_nodes.c.hypervisor_hostname: node}
+    query = _LIVING.where(*(column == name for column, name in names.items() if name is not None))
+    return connection.execute(query.with_for_update() if for_update else query).all()
 
 
-def living_row(connection: Connection, host: str, node: str | None) -> Any:
-    """The living row of one node, or of the first of the host; None if there is none."""
-    table = compute_nodes
-    query = sa.select(table).where(table.c.host == host, table.c.deleted == 0)
-    if node:
-        query = query.where(table.c.hypervisor_hostname == node)
-    return connection.execute(query.order_by(table.c.id)).first()
-
-
-def living_rows(
-    connection: Connection, keys: Collection[tuple[str, str | None]] | None = None
-) -> list[Any]:
-    """The living rows of all compute nodes, or of those that are (host, node) in *keys*, by id."""
-    table = compute_nodes
-    query = sa.select(table).where(table.c.deleted == 0).order_by(table.c.id)
-    if keys is None:
-        return list(connection.execute(query))
+def living_rows(connection: Connection, keys: Collection[tuple[str, str | None]]) -> list[Any]:
+    """The living rows of the compute nodes that are (host, node) in *keys*, by id."""
     nodes = sorted({node for _host, node in keys if node is not None})
-    found = rows.select_in(connection, query, table.c.hypervisor_hostname, nodes)
+    found = rows.select_in(connection, _LIVING, compute_nodes.c.hypervisor_hostname, nodes)
     return [row for row in found if (row.host, row.hypervisor_hostname) in keys]
 
 
@@ -95,29 +78,3 @@ def update_usage(
     moment = now or rows.utcnow()
     if not rows.update(connection, compute_nodes, *living, **values, updated_at=moment):
         raise errors.ComputeHostNotFound(host=f"with node id {node_id}")
-
-
-def _to_object(row: RowMapping) -> objects.ComputeNode:
-    documents: dict[str, Any] = {}
-    stats, triples = _read(row, "stats"), _read(row, "supported_instances")
-    if stats is not None:
-        documents["stats"] = stats
-    if triples is not None:
-        documents["supported_hv_specs"] = [objects.HVSpec.from_list(triple) for triple in triples]
-    pools = objects.PciDevicePoolList.from_text(row["pci_stats"])
-    columns = {name: value for name, value in row.items() if name != "stats"}
-    return rows.to_object(objects.ComputeNode, columns, pci_device_pools=pools, **documents)
-
-
-def _read(row: RowMapping, column: str) -> Any:
-    """The JSON of one column; None when empty, and, with a warning, when it is no JSON."""
-    try:
-        return json.loads(row[column]) if row[column] else None
-    except ValueError:
-        LOG.warning(
-            "Compute node %s of host %s: %s is not JSON, and ignored",
-            row["hypervisor_hostname"],
-            row["host"],
-            column,
-        )
-        return None

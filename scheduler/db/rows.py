@@ -123,16 +123,12 @@ def in_batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
 
 
 def read(
-    connection: Connection, table: Table, *criteria: ColumnElement[bool], for_update: bool = False
+    connection: Connection, table: Table, *criteria: ColumnElement[bool]
 ) -> Sequence[RowMapping]:
-    """The living rows that meet all *criteria*, by id.
-
-    *for_update*: nobody else can change them before this transaction ends.  SQLite needs no lock
-    on rows: its write transactions exclude each other.
-    """
+    """The living rows that meet all *criteria*, by id."""
     living = layout.layout_of(connection).living(table)
     query = select(table).where(*living, *criteria).order_by(table.c.id)
-    return connection.execute(query.with_for_update() if for_update else query).mappings().all()
+    return connection.execute(query).mappings().all()
 
 
 def children(

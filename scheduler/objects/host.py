@@ -1,7 +1,6 @@
 """Hosts: compute nodes, PCI pools, metrics, services, aggregates, cells (objects, 5 and 6)."""
 
 import datetime
-from collections.abc import Sequence
 from typing import Any, Self
 from uuid import UUID
 
@@ -44,11 +43,6 @@ class HVSpec(WireObject):
         ),
         "vm_mode": Field(EnumOf(enums.VM_MODES, enums.canonical_vm_mode, strict=False)),
     }
-
-    @classmethod
-    def from_list(cls, triple: Sequence[Any]) -> Self:
-        """Read ``[arch, hypervisor type, vm mode]``; further elements are ignored."""
-        return cls(arch=triple[0], hv_type=triple[1], vm_mode=triple[2])
 
 
 class PciDevicePool(WireObject):

@@ -8,6 +8,7 @@ from scheduler.db import compute_nodes, services
 from scheduler.db.database import Database
 from scheduler.db.tables import compute_nodes as nodes_table
 from scheduler.db.tables import services as services_table
+from scheduler.pci.devices import Pools
 from tests.builders import put_node
 from tests.unit.db.builders import NOW, age, columns, delete_host, is_fresh, node_values
 
@@ -51,7 +52,7 @@ def test_many_nodes_at_once_keep_their_order(conn):
     assert [node.hypervisor_hostname for node in found] == ["other", "n2"]
 
 
-def test_documents_become_json_and_fields(conn):
+def test_documents_become_json(conn):
     pool = objects.PciDevicePool(vendor_id="8086", product_id="1572", count=2)
     values = node_values(
         stats={"num_instances": "2"},
@@ -62,24 +63,12 @@ def test_documents_become_json_and_fields(conn):
         ram_allocation_ratio=1.5,
     )
     put_node(conn, "h1", "n1", values)
-    node = compute_nodes.get(conn, "h1", "n1")
-    assert node.stats == {"num_instances": "2"}
-    assert [dict(spec) for spec in node.supported_hv_specs] == [
-        {"arch": "x86_64", "hv_type": "qemu", "vm_mode": "hvm"}
-    ]
-    assert [pool.count for pool in node.pci_device_pools] == [2]
-    assert json.loads(node.cpu_info) == {"arch": "x86_64"}
-    assert (str(node.host_ip), node.ram_allocation_ratio) == ("10.0.0.11", 1.5)
     (row,) = columns(conn, nodes_table)
+    assert json.loads(row["stats"]) == {"num_instances": "2"}
     assert row["supported_instances"] == '[["x86_64", "qemu", "hvm"]]'
-
-
-def test_row_of_an_old_or_broken_compute_is_readable(conn, caplog):
-    put_node(conn, "h1", "n1", node_values(stats="no json", mapped=None))
-    node = compute_nodes.get(conn, "h1", "n1")
-    assert [node.is_set(name) for name in ("stats", "cpu_allocation_ratio")] == [False, False]
-    assert node.pci_device_pools is None
-    assert "Compute node n1 of host h1: stats is not JSON" in caplog.text
+    assert [pool.count for pool in Pools.from_text(row["pci_stats"]).pools] == [2]
+    assert json.loads(row["cpu_info"]) == {"arch": "x86_64"}
+    assert (row["host_ip"], row["ram_allocation_ratio"]) == ("10.0.0.11", 1.5)
 
 
 def test_usage(conn):
@@ -178,8 +167,6 @@ def test_services_by_binary_and_by_exact_host(conn):
     [
         (errors.ServiceNotFound, lambda c: services.get(c, "no", BINARY)),
         (errors.ServiceNotFound, lambda c: services.change(c, "no", BINARY, disabled=True)),
-        (errors.ComputeHostNotFound, lambda c: compute_nodes.get(c, "h1", "no")),
-        (errors.ComputeHostNotFound, lambda c: compute_nodes.get(c, "no", "n1", for_update=True)),
         (errors.ComputeHostNotFound, lambda c: compute_nodes.update_usage(c, 0, {"vcpus": 1})),
     ],
 )
@@ -187,4 +174,6 @@ def test_missing(conn, error, call):
     put_node(conn, "h1", "n1", node_values())
     with pytest.raises(error):
         call(conn)
-    assert compute_nodes.get(conn, "h1", "n1", for_update=True).vcpus == 8
+    (node,) = compute_nodes.list_all(conn, "h1", "n1", for_update=True)
+    assert node.vcpus == 8
+    assert compute_nodes.list_all(conn, "h1", "no") == []

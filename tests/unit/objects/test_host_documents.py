@@ -179,7 +179,7 @@ def test_metrics():
 
 
 def test_supported_guests_of_a_host():
-    spec = objects.HVSpec.from_list(["AMD64", "xapi", "hvm", "extra"])
+    spec = objects.HVSpec(arch="AMD64", hv_type="xapi", vm_mode="hvm")
     assert [spec.arch, spec.hv_type, spec.vm_mode] == ["x86_64", "xen", "hvm"]
-    newer = objects.HVSpec.from_list(["new", "newer", "newest"])
+    newer = objects.HVSpec(arch="new", hv_type="newer", vm_mode="newest")
     assert [newer.arch, newer.hv_type, newer.vm_mode] == ["new", "newer", "newest"]

@@ -13,6 +13,7 @@ from conductor_stub.compute.node_report import DEVICES_KEY, NodeReport
 from scheduler import errors, objects
 from scheduler.db import compute_nodes, groups, instances
 from scheduler.db.database import Database
+from scheduler.pci.devices import Pools
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.compute.fleets import an_instance
 from tests.unit.numa.builders import guest, want
@@ -31,9 +32,9 @@ def a_host(database: Database, **kind: Any) -> HostRows:
     return rows
 
 
-def node_of(database: Database) -> objects.ComputeNode:
+def node_of(database: Database) -> Any:
     with database.read() as conn:
-        return compute_nodes.get(conn, "h1", "h1")
+        return compute_nodes.list_all(conn, "h1")[0]
 
 
 def read(database: Database, uuid: str) -> objects.Instance:
@@ -47,10 +48,10 @@ def test_a_new_row_has_every_default_and_its_documents(database):
     assert (node.vcpus, node.memory_mb, node.local_gb) == (4, 2048, 100)
     assert (node.cpu_allocation_ratio, node.ram_allocation_ratio) == (16.0, 1.5)
     counters = dict.fromkeys(("num_instances", "io_workload", "failed_builds"), "0")
-    assert node.stats == {"gpu": "no", **counters}
+    assert json.loads(node.stats) == {"gpu": "no", **counters}
     assert json.loads(node.metrics)[0]["timestamp"] == "2026-01-02T03:04:05"
     assert json.loads(node.cpu_info)["topology"]["cores"] == 4
-    assert node.supported_hv_specs[0].arch == "x86_64"
+    assert json.loads(node.supported_instances)[0][0] == "x86_64"
 
 
 def test_a_build_is_noted_with_its_times(database):
@@ -58,11 +59,11 @@ def test_a_build_is_noted_with_its_times(database):
     assert host.claim(uuid, {})
     row, node = read(database, uuid), node_of(database)
     assert (row.launched_on, row.compute_id) == ("h1", node.id)
-    assert (node.stats["io_workload"], node.updated_at.replace(tzinfo=None)) == ("1", NOW)
+    assert (json.loads(node.stats)["io_workload"], node.updated_at) == ("1", NOW)
     assert host.activate(uuid).flavor.name == "small"
     row = read(database, uuid)
     assert (row.power_state, row.launched_at.replace(tzinfo=None)) == (1, NOW)
-    assert node_of(database).stats["io_workload"] == "0"
+    assert json.loads(node_of(database).stats)["io_workload"] == "0"
     assert [each.uuid for each in host.present()] == [uuid]
 
 
@@ -78,7 +79,8 @@ def test_cells_and_devices_are_claimed_reported_and_freed(database):
     def reported():
         node = node_of(database)
         [left] = objects.NUMATopology.from_text(node.numa_topology).cells
-        return left.pinned_cpus, left.memory_usage, [p.count for p in node.pci_device_pools]
+        pools = Pools.from_text(node.pci_stats).pools
+        return left.pinned_cpus, left.memory_usage, [pool.count for pool in pools]
 
     def pinned(uuid):
         return read(database, uuid).numa_topology.cells[0].cpu_pinning

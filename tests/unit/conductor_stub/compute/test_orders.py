@@ -1,5 +1,6 @@
 """Orders in the forms of all versions: (order) -> rows, and what is told."""
 
+import json
 import re
 import threading
 
@@ -35,7 +36,7 @@ def test_every_version_is_served(fleet, version, order, end):
     build, terminate = served[version].build_and_run_instance, served[version].terminate_instance
     build(CONTEXT, instance, image={}, filter_properties=None, node=SECOND, **order)
     assert fleet.row(instance.uuid).launched_on == SECOND
-    assert fleet.node(SECOND).stats.get("num_vm_active") == "1"
+    assert json.loads(fleet.node(SECOND).stats).get("num_vm_active") == "1"
     terminate(CONTEXT, instance, bdms=objects.BlockDeviceMappingList(), **end)
     assert fleet.node(SECOND).running_vms == 0
 
