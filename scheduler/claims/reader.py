@@ -5,6 +5,7 @@ import datetime
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -33,13 +34,18 @@ NEVER_CLOSED: Final = datetime.datetime(9999, 1, 1)
 class KnownIds:
     """Ids of the claims that were read: all up to that of ``newest`` but those ``skipped``.
 
-    These may come late, or never; a read of all open claims finds whatever came.
+    These may come late, or never; a read of all open claims finds whatever came.  What this worker
+    has *written* since is known by a read that finds it, together with what was known before.
     """
 
-    def __init__(self, newest: tuple[int, int] = (0, 0)) -> None:
+    def __init__(
+        self, newest: tuple[int, int] = (0, 0), written: Mapping[int, int] = MappingProxyType({})
+    ) -> None:
         #: Id and generation: as long as both are in the table, its history is the one known.
         self.newest = newest
         self.skipped: set[int] = set()
+        #: Generations by id.
+        self.written = {number: made for number, made in written.items() if number > newest[0]}
 
     def add(self, several: Collection[tuple[int, int]]) -> None:
         """Claims with these ids and generations were read."""
@@ -54,15 +60,17 @@ class KnownIds:
 class ClaimRead:
     """The result of one read; *at* is when it began, in seconds since the epoch.
 
-    *rows* are claims that were not known, in the order of their ids; *closed_ids* those of claims
-    that are closed.  A read of all has rows of open claims only, the *newest* claim of any, and
-    the rows of *hosts* whose generation was not known, read before the claims.  After a read of
-    another history (*is_other*) nothing holds that was read before.
+    *rows* are claims that were not known, in the order of their ids; *own_ids* are of others that
+    this worker has written, *closed_ids* of claims that are closed.  A read of all has rows of open
+    claims only, the *newest* claim of any, and the rows of *hosts* whose generation was not known,
+    read before the claims.  After a read of another history (*is_other*) nothing holds that was
+    read before.
     """
 
     number: int
     at: float
     rows: Sequence[Any] = ()
+    own_ids: Set[int] = frozenset()
     closed_ids: Set[int] = frozenset()
     newest: tuple[int, int] | None = None
     hosts: Mapping[claim_rows.Key, Any] = field(default_factory=dict)
@@ -124,21 +132,23 @@ class ClaimReader:
             gone, rows = before - ids, claim_rows.by_ids(connection, ids - before)
             is_lost = len(claim_rows.by_ids(connection, gone)) < len(gone)
             is_other = is_lost or _is_other(last, generation)
-            return ClaimRead(number, now, rows, gone, newest, hosts, is_other)
+            return ClaimRead(number, now, rows, frozenset(), gone, newest, hosts, is_other)
 
         return self._run(ask)
 
     def read_new(self, now: float, closed_since: datetime.datetime = NEVER_CLOSED) -> ClaimRead:
         """Read the claims that came, and the ids of those closed since."""
         self.reads += 1
-        number, last, missed = self.reads, self.ids.newest, tuple(self.ids.skipped)
+        number, last, written = self.reads, self.ids.newest, set(self.ids.written)
+        missed = self.ids.skipped | written
 
         def ask(connection: Connection) -> ClaimRead:
             generation, ids, closed_ids = claim_rows.changed_ids(
                 connection, last[0], missed, closed_since
             )
-            rows, is_other = claim_rows.by_ids(connection, ids), _is_other(last, generation)
-            return ClaimRead(number, now, rows, closed_ids, is_other=is_other)
+            own, rows = ids & written, claim_rows.by_ids(connection, ids - written)
+            is_other = own != written or _is_other(last, generation)
+            return ClaimRead(number, now, rows, own, closed_ids, is_other=is_other)
 
         return self._run(ask)
 
@@ -150,9 +160,11 @@ class ClaimReader:
         """Take what *read* has found for known, and so the reports of that time."""
         self.read_at = read.at
         self.ids.add([(row.id, row.generation) for row in read.rows])
+        written = self.ids.written
+        self.ids.add([(number, written.pop(number)) for number in read.own_ids & written.keys()])
         if read.newest is not None:
             self._all_read_at = read.at
-            self.ids = KnownIds(max(self.ids.newest, read.newest))
+            self.ids = KnownIds(max(self.ids.newest, read.newest), written)
 
     def close(self, over: Mapping[int, int], now: float) -> None:
         """Close claims that are *over*, if it is time for that."""

@@ -172,7 +172,9 @@ class SharedReservations(Reservations):
                     self.release(earlier)
             self._show(reservation)
             claim.since = self.reader.reads + 1
-            self._attach(claim, of_consumer[claim.consumer])
+            row = of_consumer[claim.consumer]
+            self._attach(claim, row)
+            self.reader.ids.written[row.id] = row.generation
         self._answered.update((each["consumer_uuid"], each) for each in values)
         for key, move in moves.items():
             counted = self.counted.get(key)
@@ -259,6 +261,7 @@ class SharedReservations(Reservations):
         self.add(reservation)
         claim = self._claims[reservation] = Claim(reservation, row.consumer_uuid, since=since)
         self._attach(claim, row)
+        self.reader.ids.add([(row.id, row.generation)])
 
     def _follow(self, row: Any, key: Key, *, is_own: bool) -> None:
         """Know the generation that the claim of *row* has made, if it made it of the known one."""
@@ -280,7 +283,6 @@ class SharedReservations(Reservations):
     def _attach(self, claim: Claim, row: Any) -> None:
         claim.row = row
         self._touched[claim.reservation] = None
-        self.reader.ids.add([(row.id, row.generation)])
         self._of_id[row.id] = claim
 
     def _key_of(self, row: Any) -> Key:
@@ -316,7 +318,8 @@ class SharedReservations(Reservations):
             self.held_until = max(self.held_until, read.at + self.grace_seconds)
         else:
             self._answered.clear()
-        for claim in list(self._of_id.values()):
+        # Not by id: ids come again, and one that this worker has just written may be another's.
+        for claim in [each for each in self._claims.values() if each.row is not None]:
             self.release(claim.reservation)
         self.over.clear()
         self.counted.clear()

@@ -109,6 +109,10 @@ class Checks:
     def _is_early(self) -> bool:
         return self._kernel.now < self.restored_at + UNSEEN_SECONDS
 
+    def _is_written_again(self) -> bool:
+        """True while claims that went back are being written again."""
+        return self._kernel.now < self.restored_at + WRITTEN_AGAIN_IN_SECONDS
+
     def _taken(self) -> dict[str, dict[str, int]]:
         """By host the memory of the instances that are there, or that it is claimed for.
 
@@ -149,11 +153,15 @@ class Checks:
         return bool(row.deleted or (row.host != host if row.host else row.vm_state == "error"))
 
     def _closed(self, before: Row, after: Row | None) -> None:
-        """A claim that still counts may only make way for another one of its instance."""
+        """A claim that still counts may only make way for another one of its instance.
+
+        One that went back may be closed again until the other is written again.
+        """
         if after is not None and after.closed_at is None:
             return
         uuid = before.consumer_uuid
-        if uuid not in self.promised or self.promised[uuid][0] != before.host:
+        host, _gb, scheduler = self.promised.get(uuid, (None, 0, None))
+        if host != before.host or (self._is_written_again() and not scheduler.process.dead):
             return
         rows = self._server.tables["claims"].values()
         if not any(row.consumer_uuid == uuid and row.closed_at is None for row in rows):
@@ -253,8 +261,8 @@ class Checks:
         """
         if self.restored_at < asked.answer_begun_at:
             return False
-        is_early = self._kernel.now < self.restored_at + WRITTEN_AGAIN_IN_SECONDS
-        return is_early or not asked.answer or asked.is_over or asked.answered_by.dead
+        is_known = asked.answer and not asked.is_over and not asked.answered_by.dead
+        return self._is_written_again() or not is_known
 
     def _claimed(self, asked: Asked, answer: tuple[str, ...]) -> None:
         rows = self._server.tables["claims"].values()

@@ -118,6 +118,28 @@ def test_who_did_not_see_it_claims_nothing_for_a_while_either(fleet, worker, clo
     assert fleet.claims() == callers.given
 
 
+def test_a_claim_with_the_id_of_a_lost_one_does_not_hide_the_loss(fleet, worker, clock):
+    one, other, callers, name = worker(), worker(), Callers(fleet), a_name()
+    callers.ask(one, other)
+    earlier = copied(fleet.database)
+    callers.ask(other)
+    one.manager.refresh()  # one knows all three claims
+    fleet.wait_for_host(name, GB)
+    pending = one.decide("req-1", GB, name)
+    put_back(fleet.database, earlier)
+    [callers.given[name]] = [each[0].service_host for each in pending.book().selections]
+    for _ in range(2):
+        one.manager.refresh()
+        other.manager.refresh()
+    assert one.manager.reservations.histories_lost == 1
+    clock.pass_by(10)
+    for each in (one, other) * 2:
+        each.manager.refresh()
+    assert fleet.claims() == callers.given
+    free = {host: 4 * GB - GB * count for host, count in Counter(callers.given.values()).items()}
+    assert one.free_mb() == other.free_mb() == free
+
+
 def test_nobody_is_refused_while_claims_are_written_again(fleet, worker, clock):
     one, earlier = worker(), copied(fleet.database)
     Callers(fleet).ask(one)
