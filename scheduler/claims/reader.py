@@ -131,7 +131,7 @@ class ClaimReader:
             generation, ids = claim_rows.open_ids(connection, last[0])
             gone, rows = before - ids, claim_rows.by_ids(connection, ids - before)
             is_lost = len(claim_rows.by_ids(connection, gone)) < len(gone)
-            is_other = is_lost or _is_other(last, generation)
+            is_other = _is_other(last, generation, is_lost=is_lost)
             return ClaimRead(number, now, rows, frozenset(), gone, newest, hosts, is_other)
 
         return self._run(ask)
@@ -147,7 +147,7 @@ class ClaimReader:
                 connection, last[0], missed, closed_since
             )
             own, rows = ids & written, claim_rows.by_ids(connection, ids - written)
-            is_other = own != written or _is_other(last, generation)
+            is_other = _is_other(last, generation, is_lost=own != written)
             return ClaimRead(number, now, rows, own, closed_ids, is_other=is_other)
 
         return self._run(ask)
@@ -186,9 +186,12 @@ class ClaimReader:
                 self.database.write_retrying(lambda conn: claim_rows.purge(conn, before, oldest))
 
 
-def _is_other(last: tuple[int, int], generation: int | None) -> bool:
-    """True if *generation* is not that of the *last* claim known, None if there is no such row."""
-    return generation != (last[1] if last[0] else None)
+def _is_other(last: tuple[int, int], generation: int | None, *, is_lost: bool) -> bool:
+    """True if claims are lost, or *generation* is not that of the *last* claim known.
+
+    It is None if there is no such row.
+    """
+    return is_lost or generation != (last[1] if last[0] else None)
 
 
 def utc(seconds: float) -> datetime.datetime:

@@ -38,8 +38,8 @@ RESTORED: Final = "as it was: generations counted, tables restored"
 COMMITS_LOST: Final = "as it was: generations counted, commits lost"
 AS_IT_WAS: Final = {
     LOCKS_HELD: (1, "unanswered"),
-    RESTORED: (8, "over"),
-    COMMITS_LOST: (495, "over"),
+    RESTORED: (184, "over"),
+    COMMITS_LOST: (214, "over"),
 }
 IN_PLANS[LOCKS_HELD] = {"kinds": {"freeze in a statement": (20.0,), "kill in a statement": (5.0,)}}
 IN_PLANS[RESTORED] = {"kinds": {"restore": (3.0,)}}
@@ -152,7 +152,7 @@ class _Clock:
 
 # --- a database that goes back ---------------------------------------------------------------
 
-_plant("history is not compared", reader, _is_other=lambda _last, _generation: False)
+_plant("history is not compared", reader, _is_other=lambda *_what, **_how: False)
 _plant("answers are not written again", recovery, write_again=lambda *_what: None)
 _plant("nobody waits for the others", SharedReservations, hold_seconds=-1.0)
 _plant("the same generation again", statements.claim_rows, new_generation=lambda: 7)
@@ -212,7 +212,7 @@ def _counted_generations() -> Iterator[None]:
         attributes(Move, from_row=counted),
         attributes(statements.claim_rows, new_generation=lambda: 0),
         attributes(SharedReservations, _follow=_follow_higher),
-        attributes(reader, _is_other=lambda _last, _generation: False),
+        attributes(reader, _is_other=lambda *_what, **_how: False),
     ):
         yield
 
