@@ -131,7 +131,7 @@ class ComputeHosts:
     def heartbeat(self) -> None:
         """One sign of life of all hosts."""
         living = self._database.write_retrying(
-            lambda conn: services.heartbeat_many(conn, self._service_ids, self._clock())
+            lambda conn: services.heartbeat(conn, self._service_ids, self._clock())
         )
         if living < len(self._service_ids):
             LOG.error(

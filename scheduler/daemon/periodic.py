@@ -114,7 +114,6 @@ class ServiceHeartbeat:
         self._is_enabled_when_new = conf.enable_new_services
         self._interval_seconds = conf.report_interval
         self._service_id = 0
-        self._report_count = 0
         self._is_failing = False
         self._task = RepeatingTask(
             f"heartbeat of {binary}", self.beat, self._interval_seconds, threads=native("threading")
@@ -124,9 +123,7 @@ class ServiceHeartbeat:
         """Find or create the row; workers of one daemon share it."""
         if self._database.is_read_only:
             return
-        record = self._database.write_retrying(self._get_or_create)
-        self._service_id = record.id
-        self._report_count = record.report_count
+        self._service_id = self._database.write_retrying(self._get_or_create).id
 
     def start(self) -> None:
         """Begin, with the first heartbeat after 5 seconds; a ``report_interval`` of 0 is none."""
@@ -159,13 +156,12 @@ class ServiceHeartbeat:
 
     def _write(self, connection: Connection, now: datetime.datetime) -> bool:
         """Write a heartbeat; True where its row, which somebody had deleted, is made again."""
-        self._report_count += 1
         fleet_poll.remove_old(connection)
-        if services.heartbeat(connection, self._service_id, self._report_count, now):
+        if services.heartbeat(connection, [self._service_id], now):
             return False
         record = self._get_or_create(connection)
         self._service_id = record.id
-        services.heartbeat(connection, record.id, self._report_count, now)
+        services.heartbeat(connection, [record.id], now)
         return record.last_seen_up is None  # else another worker made it
 
     def _get_or_create(self, connection: Connection) -> objects.Service:

@@ -76,29 +76,12 @@ def create_many(
     return dict(zip(hosts, ids, strict=True))
 
 
-def heartbeat(
-    connection: Connection, service_id: int, report_count: int, now: datetime.datetime
-) -> bool:
-    """Note that the service lives, at *now* (naive UTC); False when its row is gone."""
-    values = {"report_count": report_count, "last_seen_up": now, "updated_at": now}
-    living = (services.c.id == service_id, services.c.deleted == 0)
-    return rows.update(connection, services, *living, **values) > 0
-
-
-def heartbeat_many(
-    connection: Connection, service_ids: Sequence[int], now: datetime.datetime
-) -> int:
-    """As :func:`heartbeat` for many rows, each counting on from its own; return how many live."""
+def heartbeat(connection: Connection, service_ids: Sequence[int], now: datetime.datetime) -> int:
+    """Note that the services live, at *now* (naive UTC); return how many still have their row."""
+    table = services
+    new = {"report_count": table.c.report_count + 1, "last_seen_up": now, "updated_at": now}
     return sum(
-        rows.update(
-            connection,
-            services,
-            services.c.id.in_(some),
-            services.c.deleted == 0,
-            report_count=services.c.report_count + 1,
-            last_seen_up=now,
-            updated_at=now,
-        )
+        rows.update(connection, table, table.c.id.in_(some), table.c.deleted == 0, **new)
         for some in rows.in_batches(service_ids)
     )
 

@@ -71,7 +71,7 @@ class Fleet:
         with self.database.write() as conn:
             services.create_many(conn, [host], "nova-compute", "compute", 74)
             found = sa.select(tables.services.c.id).where(tables.services.c.host == host)
-            services.heartbeat_many(conn, conn.execute(found).scalars().all(), utcnow())
+            services.heartbeat(conn, conn.execute(found).scalars().all(), utcnow())
             put_node(conn, host, host, a_report(**(report or {})))
             (node,) = [each for each in compute_nodes.list_all(conn) if each.host == host]
         self.nodes[host] = node.uuid

@@ -49,7 +49,7 @@ class Fleet:
         with database.write() as conn:
             services.create_many(conn, self.hosts, "nova-compute", "compute", 74)
             ids = conn.execute(sa.select(tables.services.c.id)).scalars().all()
-            services.heartbeat_many(conn, ids, self.now())
+            services.heartbeat(conn, ids, self.now())
             has = {"memory_mb": ram_mb, "ram_allocation_ratio": 1.0, **self._usage(0, 0)}
             rows = [{**world_fleet.node(host), **has} for host in self.hosts]
             compute_nodes.upsert_many(conn, rows)

@@ -112,7 +112,7 @@ def add_host(database) -> AddHost:
         }
         with database.write() as connection:
             service = services.get_or_create(connection, host, "nova-compute", "compute", 16)
-            services.heartbeat(connection, service.id, 1, seen)
+            services.heartbeat(connection, [service.id], seen)
             return put_node(connection, host, f"{host}.example", node)
 
     return add

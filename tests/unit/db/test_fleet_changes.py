@@ -40,7 +40,7 @@ def last_id(conn: Connection) -> int:
 
 CHANGES: dict[str, tuple[Callable[..., Any], list[str]]] = {
     "a report": (lambda c, n, _s: compute_nodes.update_usage(c, n, {}, NOW), ["compute_nodes"]),
-    "a heartbeat": (lambda c, _n, s: services.heartbeat(c, s, 7, NOW), []),
+    "a heartbeat": (lambda c, _n, s: services.heartbeat(c, [s], NOW), []),
     "disabled": (lambda c, *_: services.change(c, *SERVICE, disabled=True), ["service_flags"]),
     "renamed": (lambda c, *_: c.execute(tables.services.update().values(host="h")), ["services"]),
     "a host goes": (lambda c, *_: delete_host(c, "h1"), ["compute_nodes", "services"]),

@@ -130,14 +130,14 @@ def test_losing_the_race_for_the_row_gives_the_winner_s(database: Database, monk
 def test_heartbeats_move_times_and_count_while_there_is_a_row(conn, monkeypatch):
     monkeypatch.setattr("scheduler.db.rows.BATCH", 2)
     ids = services.create_many(conn, ["h1", "h2", "h3"], BINARY, "compute", 74)
-    assert services.heartbeat(conn, ids["h1"], 8, NOW)
+    assert services.heartbeat(conn, [ids["h1"]], NOW) == 1
     delete_host(conn, "h3")
-    assert not services.heartbeat(conn, ids["h3"], 5, NOW)
+    assert not services.heartbeat(conn, [ids["h3"]], NOW)
     moment = NOW + datetime.timedelta(seconds=1)
-    assert services.heartbeat_many(conn, list(ids.values()), moment) == 2
+    assert services.heartbeat(conn, list(ids.values()), moment) == 2
     found = columns(conn, services_table)
     assert [(row["report_count"], row["last_seen_up"]) for row in found] == [
-        (9, moment),
+        (2, moment),
         (1, moment),
         (0, None),
     ]

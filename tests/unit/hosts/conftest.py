@@ -11,7 +11,7 @@ from tests.unit.hosts.reading import NODE, Clock, a_manager
 def database(synced_database):
     with synced_database.write() as connection:
         services.create_many(connection, ["h1", "h2", "h3"], "nova-compute", "compute", 74)
-        services.heartbeat_many(connection, [1, 2, 3], rows.utcnow())
+        services.heartbeat(connection, [1, 2, 3], rows.utcnow())
         for host in ("h1", "h2", "h3"):
             put_node(connection, host, f"{host}.example", NODE)
     return synced_database

@@ -53,7 +53,7 @@ def test_heartbeats_are_read_beside_the_requests_unless_they_are_late(
 ):
     before = value(manager, "h2", "service_last_seen")
     beat = rows.utcnow() + datetime.timedelta(seconds=10)
-    change(database, services.heartbeat_many, [2], beat)
+    change(database, services.heartbeat, [2], beat)
     clock.ahead_seconds = ahead_seconds
     manager.refresh()
     assert (value(manager, "h2", "service_last_seen") > before) is (ahead_seconds == LATE_SECONDS)
