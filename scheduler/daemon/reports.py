@@ -22,7 +22,7 @@ import scheduler
 from scheduler import errors
 from scheduler.conf.effective import masked
 from scheduler.engine.record import DecisionRecord
-from scheduler.metrics.readings import host_states
+from scheduler.hosts.capacity import host_states
 from scheduler.rpc.in_flight import InFlightRequests
 
 DECISIONS_SHOWN: Final = 20

@@ -114,3 +114,17 @@ def _amounts(
     capacity, used = total * finite(ratios), total - free
     room = np.where(takes, np.maximum(capacity - used, 0), 0)
     return {PHYSICAL: total, "capacity": capacity, "used": used, FREE: room}
+
+
+def host_states(table: Any, now: float, service_down_time_seconds: float) -> dict[str, int]:
+    """Compute nodes of *table* by state, each counted once: a disabled one may be down, too."""
+    rows = np.fromiter(table.rows.values(), dtype=np.int64, count=len(table.rows))
+    hosts = Candidates(Scope(table, now, service_down_time_seconds), rows)
+    disabled = hosts.has_service & hosts.service_disabled
+    counts = {
+        "up": int(np.count_nonzero(hosts.has_service & ~disabled & hosts.service_up)),
+        "disabled": int(np.count_nonzero(disabled)),
+        "without_service": int(np.count_nonzero(~hosts.has_service)),
+    }
+    counts["down"] = len(rows) - sum(counts.values())
+    return {**counts, "incomplete": len(table.incomplete)}

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
 from oslo_config import cfg
 
 import scheduler
 from scheduler import errors
 from scheduler.explain.answer import answer
-from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.capacity import host_states
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
@@ -92,17 +91,16 @@ def copied(subject: Subject) -> Iterator[tuple[HostTable, Reservations]]:
 def state_summary(subject: Subject) -> dict[str, Any]:
     """Who the worker is, what it knows of the fleet, what it has promised and how old that is.
 
-    Hosts are compute nodes; ``up`` and ``disabled`` are of those with a service record.
+    Hosts are compute nodes; one that is disabled does not count as ``up``.
     """
     manager = subject.known_host_manager
     with manager.lock:
         table, age = manager.table, manager.state_age_seconds
-        scope = Scope(table, manager.clock(), subject.conf.service_down_time)
-        candidates = Candidates(scope, table.order.copy())
+        states = host_states(table, manager.clock(), subject.conf.service_down_time)
         counts = {
             "hosts": len(table),
-            "up": int(np.count_nonzero(candidates.service_up)),
-            "disabled": int(np.count_nonzero(candidates.service_disabled)),
+            "up": states["up"],
+            "disabled": states["disabled"],
             "instances": len(table.host_of_instance),
             "open_picks": sum(1 for _pick in manager.reservations),
         }

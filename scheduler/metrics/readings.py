@@ -6,12 +6,10 @@ import time
 from collections.abc import Iterable
 from typing import Any, Final
 
-import numpy as np
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.hosts import capacity
-from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.host_manager import HostManager
 from scheduler.metrics import catalogue
 from scheduler.metrics.samples import Samples
@@ -113,7 +111,7 @@ def read_manager(samples: Samples, manager: Any) -> None:
     if not hasattr(hosts, "table") or not hasattr(hosts, "lock"):
         return
     with hosts.lock:
-        states = host_states(hosts.table, hosts.clock(), hosts.service_down_time_seconds)
+        states = capacity.host_states(hosts.table, hosts.clock(), hosts.service_down_time_seconds)
         samples.set(catalogue.INSTANCES, len(hosts.table.host_of_instance))
         is_shared = isinstance(hosts.reservations, SharedReservations)
         reserved = catalogue.CLAIMS_OPEN if is_shared else catalogue.PICKS_OPEN
@@ -122,17 +120,3 @@ def read_manager(samples: Samples, manager: Any) -> None:
             samples.set(catalogue.CLAIMS_GONE_BACK, hosts.reservations.histories_lost)
     for state, count in states.items():
         samples.set(catalogue.HOSTS, count, state)
-
-
-def host_states(table: Any, now: float, service_down_time_seconds: float) -> dict[str, int]:
-    """Compute nodes of *table* by state, each counted once: a disabled one may be down, too."""
-    rows = np.fromiter(table.rows.values(), dtype=np.int64, count=len(table.rows))
-    hosts = Candidates(Scope(table, now, service_down_time_seconds), rows)
-    disabled = hosts.has_service & hosts.service_disabled
-    counts = {
-        "up": int(np.count_nonzero(hosts.has_service & ~disabled & hosts.service_up)),
-        "disabled": int(np.count_nonzero(disabled)),
-        "without_service": int(np.count_nonzero(~hosts.has_service)),
-    }
-    counts["down"] = len(rows) - sum(counts.values())
-    return {**counts, "incomplete": len(table.incomplete)}

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from scheduler.db import aggregates, tables
-from scheduler.metrics import readings
+from scheduler.hosts import capacity
 from tests.unit.claims.fleets import Fleet, Worker
 from tests.unit.hosts.reading import Clock
 
@@ -119,7 +119,7 @@ def test_a_compute_node_without_a_name_is_no_candidate(database, worker, name):
         change(database, table, table.c.id == row["id"], values)
         worker.manager._full_at = None
         worker.manager.refresh()
-        return readings.host_states(worker.manager.table, 0.0, 60.0)["incomplete"]
+        return capacity.host_states(worker.manager.table, 0.0, 60.0)["incomplete"]
 
     assert count_after(**{name: None}) == 1
     for number in range(4):

@@ -12,8 +12,8 @@ import yaml
 
 from scheduler import errors
 from scheduler.engine.record import SELECTED
+from scheduler.hosts.capacity import host_states
 from scheduler.metrics.catalogue import BY_NAME, CATALOGUE, Kind
-from scheduler.metrics.readings import host_states
 from tests.builders import NOW, a_fleet
 from tests.servers import programs
 from tests.servers.fixtures import require

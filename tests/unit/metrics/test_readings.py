@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler.db.cells import CellHealth
+from scheduler.hosts import capacity
 from scheduler.metrics import catalogue, readings
 from scheduler.metrics.catalogue import Metric
 from scheduler.metrics.samples import Samples
@@ -38,7 +39,7 @@ def test_states_of_hosts(host: dict[str, object], state: str) -> None:
     table = a_fleet({}, {})
     row = table.row_numbers(["h2"])[0]
     table.update(row, host)
-    found = readings.host_states(table, NOW, DOWN_SECONDS)
+    found = capacity.host_states(table, NOW, DOWN_SECONDS)
     assert sum(found.values()) == 2
     assert {name: count for name, count in found.items() if count} == (
         {"up": 2} if state == "up" else {"up": 1, state: 1}
