@@ -33,7 +33,7 @@ SEGMENT_SECONDS: Final = 3600.0
 CLOSE_SECONDS: Final = 5.0
 #: Waking the thread for each line would take as long as writing it.
 WRITE_SECONDS: Final = 0.05
-#: Names of the values of a row; documents are the last of them.
+#: Names of the values of a row; documents are the last of them.  Others need another VERSION.
 VALUES: Final = (*(each for each in COLUMN_TYPES if each != "service_last_seen"), *POOL_PARSERS)
 _DOCUMENTS: Final = len(VALUES) - len(POOL_PARSERS)
 _ALL: Final = range(len(VALUES))
