@@ -86,20 +86,21 @@ class _Planning(command.Text):
         if "shell" in found:
             self.app.stdout.write("".join(f"{line}\n" for line in found["shell"]))
             return
-        console = Paper(file=self.app.stdout, soft_wrap=True)
-        console.print(page.summary(found), highlight=False)
+        # Terminals wrap what is wider than they are; names can be copied then.
+        console = Paper(file=self.app.stdout, width=1000, highlight=False, markup=False)
+        console.print(page.summary(found), soft_wrap=True)
         if found["moves"]:
             table = Table(box=box.SIMPLE)
             for name in page.HEADS:
-                table.add_column(name, overflow="fold")
+                table.add_column(name)
             for row in page.rows(found):
                 table.add_row(*row)
             console.print(table)
         for line in page.stuck_lines(found):
-            console.print(line, highlight=False)
+            console.print(line, soft_wrap=True)
         for name, before in found["before"].items():
             after = found["after"][name]
-            console.print(f"{name.replace('_', ' ')}: {before} -> {after}", highlight=False)
+            console.print(f"{name.replace('_', ' ')}: {before} -> {after}")
 
 
 class Drain(_Planning):

@@ -154,15 +154,15 @@ class Replay(command.Text):
             table.add_column(head, justify="right")
         for row in report.measure_rows(results):
             table.add_row(*row)
-        console = Paper(file=self.app.stdout)
+        console = Paper(file=self.app.stdout, highlight=False, markup=False)
         console.print(table)
         for note in found["notes"]:
-            console.print(note, highlight=False, soft_wrap=True)
+            console.print(note, soft_wrap=True)
         for each in found["differences"]:
-            console.print(report.difference_sentence(each), highlight=False)
+            console.print(report.difference_sentence(each))
         for key, title, unit in report.SIZES:
             if (sizes := found.get(key)) is not None:
-                console.print(f"{title}: {sizes['median']:g} {unit}", highlight=False)
+                console.print(f"{title}: {sizes['median']:g} {unit}")
 
 
 def _speed(runs: Collection[Run], lasts: float, seconds: float) -> str:

@@ -12,11 +12,11 @@ import math
 import random
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from scheduler import objects
+from scheduler import errors, objects
 from scheduler.replay.workload import Arrival, Faults, Workload, a_flavor
 
 SOURCE: Final = (
@@ -37,8 +37,7 @@ class _Bins:
     def __init__(self, path: Path) -> None:
         self.first: dict[int, int] = {}
         self.last: dict[int, int] = {}
-        for line in path.read_text(encoding="ascii").splitlines():
-            seconds, number = map(int, line.split())
+        for seconds, number in _pairs(path, lambda _line, *words: map(int, words)):
             self.first.setdefault(number, seconds)
             self.last[number] = seconds
 
@@ -82,7 +81,7 @@ class _Lifetimes:
 
 def read_azure(folder: Path, seed: int, faults: Faults) -> Workload:
     """The 30 days in *folder*; what is drawn follows from *seed*.  UnusableInput names the line."""
-    flavors = dict(_flavors(folder / FLAVORS))
+    flavors = dict(_pairs(folder / FLAVORS, _flavor))
     rng = random.Random(seed)
     lifetimes = _Lifetimes(_Bins(folder / "interval_map.txt"), rng)
     read = [list(_batches(folder, a, ends, flavors.keys(), faults)) for a, ends in PARTS]
@@ -100,11 +99,20 @@ def read_azure(folder: Path, seed: int, faults: Faults) -> Workload:
     return Workload(SOURCE, found, faults.notes)
 
 
-def _flavors(path: Path) -> Iterator[tuple[str, objects.Flavor]]:
-    for number, line in enumerate(path.read_text(encoding="ascii").splitlines(), 1):
-        size, letter = line.split()
-        cores, gib = size.split(",")
-        yield letter, a_flavor(f"{cores}/{gib}", number, int(cores), float(gib) * 1024)
+def _flavor(line: int, size: str, letter: str) -> tuple[str, objects.Flavor]:
+    cores, gib = size.split(",")
+    return letter, a_flavor(f"{cores}/{gib}", line, int(cores), float(gib) * 1024)
+
+
+def _pairs(path: Path, parse: Callable[..., Iterable[Any]]) -> Iterator[tuple[Any, Any]]:
+    """The lines of a map, parsed from number and words; UnusableInput names the line."""
+    line = 1
+    try:
+        for line, text in enumerate(path.read_text(encoding="ascii").splitlines(), 1):
+            first, second = parse(line, *text.split())
+            yield first, second
+    except (OSError, TypeError, ValueError) as error:
+        raise errors.UnusableInput(path=path, line=line, reason=str(error)) from error
 
 
 def _batches(

@@ -70,6 +70,7 @@ def test_plans_in_words_as_json_and_as_a_page(run, tmp_path):
         page = tmp_path / "plan.html"
         status, out, _err = run("plan", *words.split(), "-o", str(page))
         assert (status, out.splitlines()[0]) == (exit_codes.OK, summary)
+        assert out.count("00000000-0000-4000-b000-000000000001") == moves  # in one piece
         text = page.read_text()
         assert summary in text
         assert "http" not in text  # nothing from elsewhere

@@ -61,6 +61,15 @@ def test_other_fleets_and_another_file(replay, tmp_path):
     assert json.loads(out)["configurations"]["configured"]["end"]["hosts"] == 2
 
 
+def test_lenient_replays_say_what_they_left_out(replay, tmp_path):
+    (tmp_path / "day.csv").write_text(f"{DAY}9001,,x,1,,\n")
+    status, out, _err = replay("--fleet", "4 × 64 cores/100 GiB", "--lenient")
+    assert status == exit_codes.OK
+    said = " ".join(out.split())
+    assert "day.csv, line 6: flavor 'x' is neither VCPUS/GIB[/DISK_GB] nor a known name" in said
+    assert "day.csv, line 5: flavor 64/256: No host fits: RamFilter removed all 4 hosts" in said
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

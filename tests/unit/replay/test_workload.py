@@ -131,6 +131,14 @@ def test_a_bad_line_of_the_trace(tmp_path: Path, part: str, text: str, complaint
     assert len(read_azure(folder, 1, Faults(lenient=True)).notes) == 1
 
 
+@pytest.mark.parametrize(("name", "line"), [("flav_map.txt", 3), ("interval_map.txt", 5)])
+def test_a_bad_line_of_a_map(tmp_path: Path, name: str, line: int) -> None:
+    with (a_trace(tmp_path) / name).open("a") as file:
+        file.write("x\n")
+    with pytest.raises(errors.UnusableInput, match=f"{name}, line {line}: "):
+        read_azure(tmp_path, 1, Faults())
+
+
 def test_a_truncated_part_of_the_trace(tmp_path: Path) -> None:
     folder = a_trace(tmp_path)
     path = folder / "v1.train.txt.gz"
