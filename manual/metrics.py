@@ -11,7 +11,7 @@ HEAD = """# Metrics
 
 What `/metrics` shows ([observe](observe.md)). Values of several workers become one: a gauge says
 how. Counters keep what workers had counted that were restarted. Labels come from closed sets.
-The names of version 0.1 go away with the next version.
+The names of versions 0.1 and 0.2 go away with version 2.0.
 
 """
 
@@ -24,6 +24,6 @@ def text() -> str:
 def _item(metric: Metric) -> str:
     kind = f"gauge, {metric.kind.value}" if metric.kind.is_gauge else metric.kind.value
     labels = f" by {', '.join(f'`{label}`' for label in metric.labels)}" if metric.labels else ""
-    former = f" Also `{metric.former}`, as in version 0.1." if metric.former else ""
+    former = f" Also `{metric.former}`, as in version 0.2." if metric.former else ""
     item = f"* `{metric.name}` ({kind}{labels}). {metric.help}{former}"
     return textwrap.fill(item, WIDTH, subsequent_indent="  ", break_on_hyphens=False)

@@ -1,3 +1,3 @@
 """The Nova scheduler as a service of its own."""
 
-__version__ = "0.2.0"
+__version__ = "1.0.0"

@@ -43,7 +43,7 @@ class Metric:
 
     @property
     def former(self) -> str | None:
-        """The name that it had up to version 0.1, under which it is shown as well."""
+        """The name that it had up to version 0.2, under which it is shown as well."""
         former = _FORMER.get(self.name.removeprefix(PREFIX))
         return former and PREFIX + former
 

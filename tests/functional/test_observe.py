@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+import scheduler
 from scheduler import errors
 from tests.servers.fixtures import require
 from tests.servers.rabbitmq import PROGRAMS, RabbitMQ
@@ -124,7 +125,7 @@ def test_metrics_before_and_after_decisions(observed, tmp_path):
     reads = "state_read_duration_seconds_count", "changes"
     assert after[reads] > before[reads]
     # Labels come sorted by name.
-    build = "database", observed.deployment.backend, "FilterScheduler", "0.2.0"
+    build = "database", observed.deployment.backend, "FilterScheduler", scheduler.__version__
     assert after["build_info", *build] == 1
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
+import scheduler
 from scheduler import conf as project_options
 from scheduler import errors
 from scheduler.conf import startup
@@ -110,7 +111,7 @@ def test_a_worker(tmp_path: pathlib.Path) -> None:
         "req-7 uuid-24: selected: h24",
         "req-7 uuid-5: selected: h5",
         "max_state_age_seconds = 60",
-        "version = 0.2.0",
+        f"version = {scheduler.__version__}",
         "test_reports.py",
     ):
         assert wanted in text, wanted
