@@ -41,7 +41,7 @@ NEXT = """
 Try next:
   {bin}/nova-scheduler-manage --help
   {bin}/nova-scheduler-manage config show ram_allocation_ratio
-  make demo-nova
+  make demo-nova  # in a clone
 """
 CONFIGURATION = """\
 [DEFAULT]

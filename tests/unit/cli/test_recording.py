@@ -74,25 +74,23 @@ def on_a_terminal(*words: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "bars"),
+    ("command", "bars"),
     [
-        (["recording", "show"], ["Reading"]),
-        (["recording", "check"], ["Deciding"]),
-        (["recording", "merge", "-o", "new.jsonl.gz"], ["Merging"]),
-        (["recording", "anonymize", "-o", "new.jsonl.gz"], ["Reading names", "Replacing names"]),
-        (["replay"], ["Replaying"]),
+        ("recording show", ["Reading"]),
+        ("recording check", ["Deciding"]),
+        ("recording merge -o a.jsonl.gz", ["Merging"]),
+        ("recording anonymize -o a.jsonl.gz", ["Reading names", "Replacing names"]),
+        ("replay", ["Replaying"]),
     ],
 )
-def test_a_bar_moves_on_a_terminal_only(
-    run, segment, config_file, tmp_path, monkeypatch, words, bars
-):
-    monkeypatch.chdir(tmp_path)
-    seen = on_a_terminal("--config-file", config_file, *words, str(segment))
-    for name in bars:
-        assert f"{name} " in seen
+def test_a_bar_moves_on_a_terminal_only(run, segment, config_file, monkeypatch, command, bars):
+    monkeypatch.chdir(segment.parent)
+    words = [*command.split(), str(segment)]
+    seen = on_a_terminal("--config-file", config_file, *words)
+    assert [name for name in bars if f"{name} " in seen] == bars
     assert seen.count("100%") >= len(bars)
-    (tmp_path / "new.jsonl.gz").unlink(missing_ok=True)
-    status, out, err = run(*words, str(segment), "-f", "json")
+    segment.with_name("a.jsonl.gz").unlink(missing_ok=True)
+    status, out, err = run(*words, "-f", "json")
     assert (status, [name for name in (*bars, "%") if name in err]) == (exit_codes.OK, [])
     assert json.loads(out)
 
@@ -125,11 +123,9 @@ def test_bad_files_are_named_or_used_as_far_as_they_go(run, segment, verb, chang
     if decisions is not None:
         status, out, err = run(*words, "--lenient")
         assert f"{path}, {said}" in out + err
-        if (verb, decisions) == ("replay", 0):
-            assert "it has no decisions" in err
-        else:
-            assert f": {decisions}," in out
-            assert status == exit_codes.OK
+        is_empty = (verb, decisions) == ("replay", 0)
+        assert status == (exit_codes.FAILURE if is_empty else exit_codes.OK)
+        assert ("it has no decisions" if is_empty else f": {decisions},") in out + err
 
 
 def test_a_flavor_that_no_host_fits_is_named_with_its_line(run, segment):
