@@ -190,7 +190,8 @@ class World:
         asked = Asked(f"r{request.number}", request.gb, names)
         answer = self._ask(asked)
         if answer and request.fate == "retry":
-            kernel.sleep(request.pause)
+            # Claims have seconds: of two requests in one nobody can tell which is the later one.
+            kernel.sleep(max(request.pause, 1.0))
             asked.is_over = True
             for name in names:
                 self.checks.promised.pop(name, None)
