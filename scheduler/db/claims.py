@@ -117,6 +117,9 @@ def changed_ids(
     return generation, new_ids, closed_ids
 
 
+_PART = "(SELECT {} FROM claims WHERE {})"
+
+
 def _ids_where(connection: Connection, number: int, *conditions: str) -> list[Any]:
     """The generation of a claim, then per condition the ids of its claims.
 
@@ -125,10 +128,9 @@ def _ids_where(connection: Connection, number: int, *conditions: str) -> list[An
     """
     is_postgresql = connection.dialect.name == "postgresql"
     listed = "string_agg(id::text, ',')" if is_postgresql else "group_concat(id)"
-    texts = [f"(SELECT {listed} FROM claims WHERE {each})" for each in conditions]  # noqa: S608
-    known = f"(SELECT generation FROM claims WHERE id = {number})"  # noqa: S608 - a number
-    statement = f"SELECT {', '.join([known, *texts])}"
-    [(generation, *found)] = connection.exec_driver_sql(statement)
+    parts = [("generation", f"id = {number}"), *((listed, each) for each in conditions)]
+    statement = ", ".join(_PART.format(*each) for each in parts)
+    [(generation, *found)] = connection.exec_driver_sql(f"SELECT {statement}")
     return [generation, *(set(map(int, each.split(","))) if each else set() for each in found)]
 
 
