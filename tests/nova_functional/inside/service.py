@@ -106,7 +106,6 @@ class OurService:
         with _without_signals():
             self._monitoring = Monitoring.from_conf(conf, BINARY)
             table = WorkerTable(1)
-            self._monitoring.reports.pass_on(table)
             self._worker = Service(conf, Readiness(), table, self._monitoring)
             self._worker.reload_from(source)
             self._worker.start()
