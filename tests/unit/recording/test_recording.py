@@ -103,7 +103,7 @@ def test_each_state_is_complete(recorded) -> None:
 def test_what_is_known_of_a_large_fleet_is_kept_from_the_garbage_collector(
     tmp_path, monkeypatch
 ) -> None:
-    """It would look through all that again and again: a fifth of the worker's time."""
+    """It would look through all that again and again, as it would through the host table."""
     monkeypatch.setattr("scheduler.hosts.host_manager.MANY_HOSTS", 1)
     fleet = a_fleet()
     fleet.place(a_request(), UUIDS[:1])
