@@ -166,13 +166,15 @@ class SharedReservations(Reservations):
         """*reservations* are claims by now, written as *values* with *moves*: rows by consumer."""
         for reservation in reservations:
             claim = self._claims[reservation]
+            row = of_consumer[claim.consumer]
+            # One with a higher id has replaced this one, before this worker heard of its own.
             for earlier in self.of((reservation.uuid,)):
-                if (row := self._claims[earlier].row) is not None:
-                    self.over[row.id] = self.clock() + CLOSE_OWN_AFTER_SECONDS, row.generation
+                known = self._claims[earlier].row
+                if known is not None and known.id < row.id:
+                    self.over[known.id] = self.clock() + CLOSE_OWN_AFTER_SECONDS, known.generation
                     self.release(earlier)
             self._show(reservation)
             claim.since = self.reader.reads + 1
-            row = of_consumer[claim.consumer]
             self._attach(claim, row)
             self.reader.ids.written[row.id] = row.generation
         self._answered.update((each["consumer_uuid"], each) for each in values)

@@ -136,6 +136,32 @@ def test_a_retry_replaces_the_claim_of_the_instance(fleet, worker):
     assert one.free_mb()[second] == other.free_mb()[second] == GB
 
 
+def test_a_worker_that_wakes_after_its_write_keeps_the_later_claim(
+    fleet, worker, clock, monkeypatch
+):
+    """It was stopped before it knew of its own claim, which has made way for another's since."""
+    one, other, name = worker(), worker(), a_name()
+    fleet.wait_for_host(name, 3 * GB)
+    pending = one.decide("req-1", 3 * GB, name)
+    writer, found = one.driver.claims.writer, []
+    write = writer._write_rows
+
+    def late(*arguments):
+        rows = write(*arguments)
+        found.extend(other.hosts("req-2", 3 * GB, name, ignore_hosts=pending.hosts))
+        one.manager.refresh()
+        return rows
+
+    monkeypatch.setattr(writer, "_write_rows", late)
+    pending.book()
+    for _time in range(3):
+        clock.ahead_seconds += 5
+        one.manager.refresh()
+        assert one.free_mb()[found[0]] == GB
+    assert sum(one.free_mb().values()) == (12 - 3) * GB
+    assert fleet.claims() == {name: found[0]}
+
+
 def test_rows_have_the_time_that_schedulers_agree_on(fleet, worker, clock):
     """The machine's own clock may be set back: then nobody would see in time what was closed."""
     one, name = worker(), a_name()
