@@ -124,30 +124,31 @@ class ClaimReader:
         self._needs_all = False
         self.reads += 1
         number, before, last = self.reads, set(known()), self.ids.newest
+        written = dict(self.ids.written)
         hosts = claim_rows.begin(self.database, uncounted())
 
         def ask(connection: Connection) -> ClaimRead:
             newest = claim_rows.newest(connection)
-            generation, ids = claim_rows.open_ids(connection, last[0])
+            generation, own, ids = claim_rows.open_ids(connection, last[0], written)
             gone, rows = before - ids, claim_rows.by_ids(connection, ids - before)
-            is_lost = len(claim_rows.by_ids(connection, gone)) < len(gone)
+            is_lost = own != written.keys() or len(claim_rows.by_ids(connection, gone)) < len(gone)
             is_other = _is_other(last, generation, is_lost=is_lost)
-            return ClaimRead(number, now, rows, frozenset(), gone, newest, hosts, is_other)
+            return ClaimRead(number, now, rows, own, gone, newest, hosts, is_other)
 
         return self._run(ask)
 
     def read_new(self, now: float, closed_since: datetime.datetime = NEVER_CLOSED) -> ClaimRead:
         """Read the claims that came, and the ids of those closed since."""
         self.reads += 1
-        number, last, written = self.reads, self.ids.newest, set(self.ids.written)
-        missed = self.ids.skipped | written
+        number, last, written = self.reads, self.ids.newest, dict(self.ids.written)
+        missed = set(self.ids.skipped)
 
         def ask(connection: Connection) -> ClaimRead:
-            generation, ids, closed_ids = claim_rows.changed_ids(
-                connection, last[0], missed, closed_since
+            generation, own, ids, closed_ids = claim_rows.changed_ids(
+                connection, last[0], written, missed, closed_since
             )
-            own, rows = ids & written, claim_rows.by_ids(connection, ids - written)
-            is_other = _is_other(last, generation, is_lost=own != written)
+            rows = claim_rows.by_ids(connection, ids - own)
+            is_other = _is_other(last, generation, is_lost=own != written.keys())
             return ClaimRead(number, now, rows, own, closed_ids, is_other=is_other)
 
         return self._run(ask)

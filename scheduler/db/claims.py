@@ -99,22 +99,44 @@ def newest(connection: Connection) -> tuple[int, int]:
     return (0, 0) if found is None else (found.id, found.generation)
 
 
-def open_ids(connection: Connection, number: int) -> tuple[int | None, set[int]]:
-    """The generation of the claim *number*, and the ids of all open ones, maybe thousands."""
-    generation, ids = _ids_where(connection, number, "claims.closed_at IS NULL")
-    return generation, ids
+Generations = Mapping[int, int]
+"""Generations of claims by their ids.  Ids come again where the database has gone back."""
+
+
+def open_ids(
+    connection: Connection, number: int, own: Generations
+) -> tuple[int | None, set[int], set[int]]:
+    """The generation of the claim *number*; the ids of those of *own* that are there, open or
+    closed; and the ids of all open ones, maybe thousands.
+    """
+    generation, own_ids, ids = _ids_where(
+        connection, number, _among(own), "claims.closed_at IS NULL"
+    )
+    return generation, own_ids, ids
 
 
 def changed_ids(
-    connection: Connection, number: int, missed: Collection[int], since: datetime.datetime
-) -> tuple[int | None, set[int], set[int]]:
-    """The generation of the claim *number*; ids of claims above it or among *missed*, open or
-    closed; and of those that were closed *since*.
+    connection: Connection,
+    number: int,
+    own: Generations,
+    missed: Collection[int],
+    since: datetime.datetime,
+) -> tuple[int | None, set[int], set[int], set[int]]:
+    """The same; but instead of the open ones those above *number* or among *missed*, open or
+    closed; and the ids of those that were closed *since*.
     """
-    came = f"id > {number} OR id IN ({', '.join(map(str, missed)) or 'NULL'})"
+    came = f"id > {number} OR id IN ({_texts(missed)})"
     closed = f"closed_at >= '{since.replace(microsecond=0).isoformat(' ')}'"
-    generation, new_ids, closed_ids = _ids_where(connection, number, came, closed)
-    return generation, new_ids, closed_ids
+    generation, own_ids, ids, closed_ids = _ids_where(connection, number, _among(own), came, closed)
+    return generation, own_ids, ids, closed_ids
+
+
+def _among(own: Generations) -> str:
+    return f"id IN ({_texts(own)}) AND generation IN ({_texts(own.values())})"
+
+
+def _texts(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers)) or "NULL"
 
 
 _PART = "(SELECT {} FROM claims WHERE {})"
@@ -194,11 +216,8 @@ def answered(connection: Connection, uuids: Collection[str], request_id: str) ->
     }
 
 
-def close(connection: Connection, generations: Mapping[int, int], now: datetime.datetime) -> int:
-    """Close claims, given by their ids, as far as they are open; return how many there were.
-
-    Ids come again where the database has gone back, *generations* do not.
-    """
+def close(connection: Connection, generations: Generations, now: datetime.datetime) -> int:
+    """Close claims as far as they are open; return how many there were."""
     closed = 0
     for some in rows.in_batches(sorted(generations)):
         is_same = claims.c.generation.in_([generations[number] for number in some])

@@ -168,30 +168,38 @@ def newest(connection: Any) -> tuple[int, int]:
     )
 
 
-def open_ids(connection: Any, number: int) -> tuple[int | None, set[int]]:
+def open_ids(
+    connection: Any, number: int, own: Mapping[int, int]
+) -> tuple[int | None, set[int], set[int]]:
     return connection.read(
         lambda one: (
-            _generation(one, number),
+            *_known(one, number, own),
             {r.id for r in one.rows(CLAIMS) if r.closed_at is None},
         )
     )
 
 
-def _generation(one: Transaction, number: int) -> int | None:
+def _known(one: Transaction, number: int, own: Mapping[int, int]) -> tuple[int | None, set[int]]:
     row = one.get(CLAIMS, number)
-    return None if row is None else row.generation
+    several = one.rows(CLAIMS) if own else ()
+    there = {r.id for r in several if r.id in own and r.generation in own.values()}
+    return None if row is None else row.generation, there
 
 
 def changed_ids(
-    connection: Any, number: int, missed: Collection[int], since: datetime.datetime
-) -> tuple[int | None, set[int], set[int]]:
+    connection: Any,
+    number: int,
+    own: Mapping[int, int],
+    missed: Collection[int],
+    since: datetime.datetime,
+) -> tuple[int | None, set[int], set[int], set[int]]:
     since = since.replace(microsecond=0)
 
-    def run(one: Transaction) -> tuple[int | None, set[int], set[int]]:
+    def run(one: Transaction) -> tuple[int | None, set[int], set[int], set[int]]:
         several = list(one.rows(CLAIMS))
         new = {row.id for row in several if row.id > number or row.id in missed}
         closed = {r.id for r in several if r.closed_at is not None and r.closed_at >= since}
-        return _generation(one, number), new, closed
+        return *_known(one, number, own), new, closed
 
     return connection.read(run)
 

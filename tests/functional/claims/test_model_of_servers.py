@@ -116,9 +116,10 @@ class Session:
 
     def _news(self, ids):
         first = ids["first"]
-        known, *several = claim_rows.changed_ids(self.connection, first, (), NOW)
-        known_too, is_open = claim_rows.open_ids(self.connection, first)
-        several = [sorted(each - first for each in found) for found in (*several, is_open)]
+        own = {first: 7, first + 1: 7}
+        known, *several = claim_rows.changed_ids(self.connection, first, own, (), NOW)
+        known_too, *others = claim_rows.open_ids(self.connection, first, own)
+        several = [sorted(each - first for each in found) for found in (*several, *others)]
         return known, known_too, several
 
 

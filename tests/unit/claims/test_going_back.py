@@ -140,6 +140,24 @@ def test_a_claim_with_the_id_of_a_lost_one_does_not_hide_the_loss(fleet, worker,
     assert one.free_mb() == other.free_mb() == free
 
 
+@pytest.mark.parametrize("reads_all", [False, True])
+def test_others_that_took_the_ids_of_lost_claims_do_not_hide_the_loss(
+    fleet, worker, clock, reads_all
+):
+    one, other, callers = worker(), worker(), Callers(fleet)
+    earlier = copied(fleet.database)
+    callers.ask(one)
+    put_back(fleet.database, earlier)
+    callers.ask(other, other)
+    if reads_all:
+        one.manager.reservations.reader.want_all()
+    for _ in range(2):
+        one.manager.refresh()
+        other.manager.refresh()
+    assert one.manager.reservations.histories_lost == 1
+    assert fleet.claims() == callers.given
+
+
 def test_nobody_is_refused_while_claims_are_written_again(fleet, worker, clock):
     one, earlier = worker(), copied(fleet.database)
     Callers(fleet).ask(one)
