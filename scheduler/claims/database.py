@@ -76,7 +76,10 @@ class DatabaseClaims(Claims):
             yield _Claiming(self, request)
 
     def refuse(self, request_id: str, uuids: Sequence[str], refusal: errors.NoValidHost) -> bool:
-        """Remember for every worker that the request gets no host; False if it has claims."""
+        """Remember for every worker that the request gets no host; False if the *uuids* are taken.
+
+        These are names of consumers.
+        """
         text, now = refusal_to_text(refusal), utc(self.reservations.clock())
         several = [claim_rows.refusal(uuid, request_id, text, now) for uuid in uuids]
         try:
@@ -132,8 +135,9 @@ class _Claiming(Claiming):
     def refused(self, error: errors.NovaException) -> Lost | Repeated:
         """See the base class: another worker may have given the last host to this very request.
 
-        A refusal is written, so that every worker answers the same from now on.  No host is refused
-        for a lock, or while lost claims are written again.
+        A refusal is written, so that every worker answers the same from now on; beside claims of
+        earlier requests, if the instances have some.  No host is refused for a lock, or while lost
+        claims are written again.
         """
         hold_seconds = max(self._claims.reservations.hold_seconds, 0.0)
         if (self._locked or hold_seconds) and isinstance(error, errors.NoValidHost):
@@ -142,8 +146,12 @@ class _Claiming(Claiming):
             return LOST
         answer = self._given_before()
         if answer is None and isinstance(error, errors.NoValidHost) and self._names and self._id:
-            is_written = self._claims.refuse(self._id, self._names, error)
-            answer = None if is_written else self._given_before()
+            retired = [claim_rows.retired_name(name, self._id) for name in self._names]
+            for names in (self._names, retired):
+                if self._claims.refuse(self._id, names, error):
+                    break
+                if (answer := self._given_before()) is not None:
+                    break
         if isinstance(answer, Repeated):
             return answer
         raise error if answer is None else answer

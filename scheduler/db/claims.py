@@ -211,8 +211,11 @@ def answered(connection: Connection, uuids: Collection[str], request_id: str) ->
     """By consumer, what was claimed for this request, though others may have replaced it."""
     names = {retired_name(each, request_id): each for each in uuids}
     found = of_consumers(connection, [*uuids, *names])
+    several = {**names, **{each: each for each in uuids}}
     return {
-        names.get(name, name): row for name, row in found.items() if row.request_id == request_id
+        uuid: found[name]
+        for name, uuid in several.items()
+        if name in found and found[name].request_id == request_id
     }
 
 

@@ -121,3 +121,16 @@ def test_a_refusal_is_the_answer_everywhere(fleet, worker, last_host):
         one.hosts("req-2", 5 * GB, a_name())
     assert entry.book().outcome == "booked"
     assert fleet.claims() == {name: last_host}
+
+
+def test_a_refusal_beside_an_earlier_claim_is_the_answer_everywhere(fleet, worker, last_host):
+    """A retry that is asked for twice gets no host, though there is room by then."""
+    one, two, name = worker(), worker(), a_name()
+    fleet.wait_for_host(name, GB)
+    assert one.hosts("req-1", GB, name) == [last_host]
+    for each in (one, two):
+        with pytest.raises(errors.NoValidHost):
+            each.hosts("req-2", GB, name, ignore_hosts=[last_host])
+        for filler in fleet.promised_and_present()["h1"]:
+            fleet.delete(filler, "h1")
+    assert fleet.claims() == {name: last_host}
