@@ -206,9 +206,10 @@ LOOK_BACK: Final = datetime.timedelta(seconds=60)
 #: stamped within it has committed: not in so much of the overlap, its oldest part.
 SETTLED: Final = datetime.timedelta(seconds=2)
 _STAMPS: Final = ("updated_at", "created_at", "deleted_at")
+#: What tells a second write within a second, of rows just written.
 _COLUMNS: Final = {
-    fleet_rows.NODES: fleet_rows.NODE_COLUMNS,
-    fleet_rows.INSTANCES: fleet_rows.INSTANCE_COLUMNS,
+    fleet_rows.NODES: fleet_rows.CHANGING_COLUMNS,
+    fleet_rows.INSTANCES: fleet_rows.INSTANCE_COLUMNS[1:],
 }
 _STAMPED: Final = [kind for kind in _COLUMNS for _stamp in _STAMPS]
 #: The kinds of rows in each part of a poll's answer.
@@ -233,8 +234,8 @@ def _listings(dialect: Dialect) -> list[Any]:
         for stamp in _STAMPS
     ]
     return by_stamp + [
-        listing(kind, "updated_at", "{recent}", dialect.version(row_id.table, content))
-        for kind, (row_id, *content) in _COLUMNS.items()
+        listing(kind, "updated_at", "{recent}", dialect.version(content[0].table, content))
+        for kind, content in _COLUMNS.items()
     ]
 
 

@@ -107,16 +107,22 @@ CHUNK = rows.BATCH
 #: Keys of an instance's system metadata that hold properties of its image.
 IMAGE_KEY_PREFIX = "image_"
 
-NODE_COLUMNS = [
-    tables.compute_nodes.c[name]
+_NODES = tables.compute_nodes.c
+#: What a compute service may change while it runs.
+CHANGING_COLUMNS = [
+    _NODES[name]
     for name in (
-        *("id", "uuid", "host", "hypervisor_hostname", "deleted", "created_at", "updated_at"),
-        *("deleted_at", "vcpus", "vcpus_used", "memory_mb", "memory_mb_used", "free_ram_mb"),
-        *("local_gb", "local_gb_used", "free_disk_gb", "disk_available_least"),
-        *("hypervisor_type", "hypervisor_version", "host_ip", "cpu_info", "supported_instances"),
-        *("stats", "metrics", "pci_stats", "numa_topology"),
+        *("host", "hypervisor_hostname", "deleted", "vcpus", "vcpus_used", "memory_mb"),
+        *("memory_mb_used", "free_ram_mb", "local_gb", "local_gb_used", "free_disk_gb"),
+        *("disk_available_least", "stats", "metrics", "pci_stats", "numa_topology"),
         *("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio"),
     )
+]
+NODE_COLUMNS = [
+    *(_NODES[name] for name in ("id", "uuid", "created_at", "updated_at", "deleted_at")),
+    *(_NODES[name] for name in ("hypervisor_type", "hypervisor_version", "host_ip", "cpu_info")),
+    _NODES.supported_instances,
+    *CHANGING_COLUMNS,
 ]
 _INSTANCES = tables.instances.c
 INSTANCE_COLUMNS = [
