@@ -44,8 +44,8 @@ class KnownIds:
         #: Id and generation: as long as both are in the table, its history is the one known.
         self.newest = newest
         self.skipped: set[int] = set()
-        #: Generations by id.
-        self.written = {number: made for number, made in written.items() if number > newest[0]}
+        #: Generations by id, with low ids too: the database may have gone back since the write.
+        self.written = dict(written)
 
     def add(self, several: Collection[tuple[int, int]]) -> None:
         """Claims with these ids and generations were read."""

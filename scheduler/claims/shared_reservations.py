@@ -176,7 +176,8 @@ class SharedReservations(Reservations):
             self._show(reservation)
             claim.since = self.reader.reads + 1
             self._attach(claim, row)
-            self.reader.ids.written[row.id] = row.generation
+            # Where an id has come again, the next read is to miss the claim that had it first.
+            self.reader.ids.written.setdefault(row.id, row.generation)
         self._answered.update((each["consumer_uuid"], each) for each in values)
         for key, move in moves.items():
             counted = self.counted.get(key)

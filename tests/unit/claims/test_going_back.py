@@ -65,12 +65,12 @@ class Callers:
         self.fleet = fleet
         self.given = {}
 
-    def ask(self, *workers):
+    def ask(self, *workers, **how):
         for each in workers:
             name = a_name()
             self.fleet.wait_for_host(name, GB)
             try:
-                [self.given[name]] = each.hosts(f"req-{name}", GB, name)
+                [self.given[name]] = each.hosts(f"req-{name}", GB, name, **how)
             except errors.NoValidHost:
                 self.fleet.fail(name)
 
@@ -118,14 +118,18 @@ def test_who_did_not_see_it_claims_nothing_for_a_while_either(fleet, worker, clo
     assert fleet.claims() == callers.given
 
 
-def test_a_claim_with_the_id_of_a_lost_one_does_not_hide_the_loss(fleet, worker, clock):
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_claim_with_the_id_of_a_lost_one_does_not_hide_the_loss(fleet, worker, clock, is_own):
     one, other, callers, name = worker(), worker(), Callers(fleet), a_name()
     callers.ask(one, other)
     earlier = copied(fleet.database)
-    callers.ask(other)
-    one.manager.refresh()  # one knows all three claims
+    if not is_own:
+        callers.ask(other)
+    one.manager.refresh()  # one knows all claims
     fleet.wait_for_host(name, GB)
     pending = one.decide("req-1", GB, name)
+    if is_own:
+        callers.ask(one, ignore_hosts=pending.hosts)
     put_back(fleet.database, earlier)
     [callers.given[name]] = [each[0].service_host for each in pending.book().selections]
     for _ in range(2):
