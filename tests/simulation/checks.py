@@ -126,7 +126,7 @@ class Checks:
             if (
                 row.closed_at is None
                 and row.host
-                and not self._is_over(row.consumer_uuid, row.host)
+                and not self._is_over(row.consumer_uuid, row.host, row.source_host)
                 and not self._is_moved(row)
             ):
                 taken[row.host][row.consumer_uuid] = row.memory_mb // 1024
@@ -144,13 +144,17 @@ class Checks:
         self.restored_at, self.is_marked = self._kernel.now, False
         self.limits()
 
-    def _is_over(self, uuid: str, host: str) -> bool:
-        """True when the instance is deleted, failed or on another host than *host*."""
+    def _is_over(self, uuid: str, host: str, source_host: str | None = None) -> bool:
+        """True when the instance is deleted, failed or on another host than these.
+
+        A request that comes again after its claims are lost may find it there, and move it.
+        """
         number = self._fleet.ids.get(uuid)
         if number is None:
             return False
         row = self._server.tables[INSTANCES][number]
-        return bool(row.deleted or (row.host != host if row.host else row.vm_state == "error"))
+        elsewhere = row.host not in (host, source_host) if row.host else row.vm_state == "error"
+        return bool(row.deleted or elsewhere)
 
     def _closed(self, before: Row, after: Row | None) -> None:
         """A claim that still counts may only make way for another one of its instance.
@@ -191,10 +195,10 @@ class Checks:
         if number is None:
             return False
         row = self._server.tables[INSTANCES][number]
-        is_there = row.host == claim.host and (
+        is_there = row.host == claim.host != claim.source_host and (
             row.task_state in COUNTED_TASKS or row.vm_state == "active"
         )
-        return is_there or self._is_over(claim.consumer_uuid, claim.host)
+        return is_there or self._is_over(claim.consumer_uuid, claim.host, claim.source_host)
 
     def _slots(self, asked: Asked, free: dict[str, int]) -> tuple[int, int]:
         """Places for *asked*; and if all others under way take what hinders it most."""
