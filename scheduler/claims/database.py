@@ -27,7 +27,7 @@ from scheduler.claims.backend import (
 )
 from scheduler.claims.reader import utc
 from scheduler.claims.shared_reservations import SharedReservations
-from scheduler.claims.writer import LOST, ClaimWriter, earlier_answer
+from scheduler.claims.writer import LOST, ClaimWriter
 from scheduler.db import claims as claim_rows
 from scheduler.db.database import FAILURES, refused_value
 from scheduler.hosts.refresh import SharedRun
@@ -160,7 +160,7 @@ class _Claiming(Claiming):
         if not self._names or not self._id:
             return None
         with self._claims.database.read() as connection:
-            return earlier_answer(connection, self._names, self._id)
+            return self._claims.writer.earlier_answer(connection, self._names, self._id)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from oslo_db import exception as db_exception
+from oslo_log import log as logging
 from sqlalchemy import Connection
 
 from scheduler import errors
@@ -16,6 +17,8 @@ from scheduler.claims.reader import utc
 from scheduler.db import claims as claim_rows
 from scheduler.db.claims import Move
 from scheduler.db.database import Database
+
+LOG = logging.getLogger(__name__)
 
 GONE_BACK: Final = (
     "The claims in the database are not those that were read before: it was restored, has failed "
@@ -32,12 +35,13 @@ def write_again(
     answered: Sequence[Mapping[str, Any]],
     now: float,
     hold_seconds: float,
-) -> None:
+) -> dict[int, int]:
     """Have all schedulers claim nothing until *now* + *hold_seconds*, and write what is missing.
 
     No decision holds that was made before: the generations of all hosts go.
-    *answered* are the values of claims as they were written.  Raises oslo.db's errors, and
-    ClaimConflict if others are always faster.
+    *answered* are the values of claims as they were written.  Returns the generations by id of the
+    claims of their consumers.  Raises oslo.db's errors, and ClaimConflict if others are always
+    faster.
     """
     mark = claim_rows.refusal(str(uuid.uuid4()), MARK, "", utc(now))
     until = utc(now + hold_seconds) + datetime.timedelta(seconds=1)
@@ -49,20 +53,25 @@ def write_again(
 
     database.write_retrying(write_mark)
     several = [each for each in answered if each["expires_at"] > utc(now)]
+    there: dict[int, int] = {}
     for start in range(0, len(several), TOGETHER):
         some = several[start : start + TOGETHER]
-        if not any(_is_written(database, some, utc(now)) for _try in range(TRIES_AT_MOST)):
+        tries = (_written(database, some, utc(now)) for _try in range(TRIES_AT_MOST))
+        if (found := next((each for each in tries if each is not None), None)) is None:
             raise errors.ClaimConflict(attempts=TRIES_AT_MOST)
+        there |= {row.id: row.generation for row in found}
+    return there
 
 
-def _is_written(
+def _written(
     database: Database, several: Sequence[Mapping[str, Any]], now: datetime.datetime
-) -> bool:
+) -> list[Any] | None:
+    """The claims of the consumers of *several*; None if some were missing, and are written now."""
     with database.read() as connection:
         found = claim_rows.of_consumers(connection, [each["consumer_uuid"] for each in several])
     missing = [each for each in several if _is_missing(each, found.get(each["consumer_uuid"]))]
     if not missing:
-        return True
+        return list(found.values())
     hosts = claim_rows.begin(database, {(each["host"], each["node"]) for each in missing})
     moves = {key: Move.from_row(row) for key, row in hosts.items()}
     values = []
@@ -75,8 +84,8 @@ def _is_written(
             lambda conn: claim_rows.claim(conn, moves.values(), values, now, replaced)
         )
     except (claim_rows.Moved, db_exception.DBDuplicateEntry):
-        return False
-    return True
+        LOG.debug("Others have just claimed on the same hosts, or for the same instances")
+    return None
 
 
 def _is_missing(claim: Mapping[str, Any], row: Any) -> bool:

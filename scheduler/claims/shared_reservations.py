@@ -184,6 +184,13 @@ class SharedReservations(Reservations):
             if counted is not None and counted.generation == move.expected:
                 self.counted[key] = counted._replace(generation=move.generation)
 
+    def repeated(self, claimed: Mapping[str, Any]) -> None:
+        """This worker repeats an answer: what is *claimed*, rows by consumer, is its own, too."""
+        for consumer, row in claimed.items():
+            if row.closed_at is None and row.consumer_uuid == consumer:
+                values = {name: getattr(row, name) for name in claim_rows.VALUES}
+                self._answered.setdefault(consumer, values)
+
     def forget(self, keys: Iterable[Key]) -> None:
         """Know no generation of these hosts: the next read of all claims learns it anew."""
         for key in keys:
@@ -197,7 +204,8 @@ class SharedReservations(Reservations):
         now = self.clock()
         if self._writes_again:
             values = list(self._answered.values())
-            recovery.write_again(self.database, values, now, self.grace_seconds)
+            there = recovery.write_again(self.database, values, now, self.grace_seconds)
+            self.reader.ids.written.update(there)
             self._writes_again = False
         over = list(self.over.items())
         self.reader.close({number: made for number, (due_at, made) in over if due_at <= now}, now)

@@ -94,6 +94,21 @@ class ClaimWriter:
         result: Result = one.result
         return result
 
+    def earlier_answer(
+        self, connection: Connection, consumers: Collection[str], request_id: str
+    ) -> Repeated | errors.NoValidHost | None:
+        """The answer that the claims of the request hold; None if there are none, or no more."""
+        found = claim_rows.answered(connection, consumers, request_id)
+        if any(each not in found for each in consumers):
+            return None
+        try:
+            answer = Repeated([answer_from_text(found[each].answer) for each in consumers])
+        except errors.NoValidHost as refusal:
+            return refusal
+        with self.lock:
+            self.reservations.repeated(found)
+        return answer
+
     # --- one write -----------------------------------------------------------------------
 
     def _write_waiting(self) -> None:
@@ -154,7 +169,7 @@ class ClaimWriter:
             for one in _open(batch):
                 consumers = self._consumers([one])
                 if not found.keys().isdisjoint(consumers):
-                    answers.append((one, earlier_answer(conn, consumers, one.request_id)))
+                    answers.append((one, self.earlier_answer(conn, consumers, one.request_id)))
         with self.lock:
             for one, answer in answers:
                 if answer is not None:
@@ -265,19 +280,6 @@ class ClaimWriter:
                 "created_at": utc(terms.created_at),
                 "expires_at": utc(terms.expires_at),
             }
-
-
-def earlier_answer(
-    connection: Connection, consumers: Collection[str], request_id: str
-) -> Repeated | errors.NoValidHost | None:
-    """The answer that the claims of the request hold; None if there are none, or no more."""
-    found = claim_rows.answered(connection, consumers, request_id)
-    if any(each not in found for each in consumers):
-        return None
-    try:
-        return Repeated([answer_from_text(found[each].answer) for each in consumers])
-    except errors.NoValidHost as refusal:
-        return refusal
 
 
 def _open(batch: Iterable[Write]) -> list[Write]:

@@ -34,6 +34,8 @@ NO_HOST = ""
 _RETIRED = uuid.UUID("0f3d4bd2-3a0c-4d53-9a5c-8f1c8a6d0c11")
 #: Everything but the answer, which only a repeated request needs.
 COLUMNS = [column for column in claims.c if column.name != "answer"]
+#: Names of what a claim is written with.
+VALUES = [column.name for column in claims.c if column.name not in ("id", "closed_at")]
 
 
 class Move(NamedTuple):
@@ -242,7 +244,6 @@ class Moved(Exception):
     """A host is not at the generation that was expected."""
 
 
-_NAMES = [column.name for column in claims.c if column.name not in ("id", "closed_at")]
 _READ_NAMES = ", ".join(column.name for column in COLUMNS)
 _MARIADB = """BEGIN NOT ATOMIC
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
@@ -321,7 +322,7 @@ def claim(
 def _claim_on_postgresql(connection: Connection, write: _Write) -> Sequence[Any]:
     ids, names = [number for number, _n in write.retired], [name for _n, name in write.retired]
     found = connection.exec_driver_sql(
-        _POSTGRESQL.format(names=", ".join(_NAMES), read=_READ_NAMES),
+        _POSTGRESQL.format(names=", ".join(VALUES), read=_READ_NAMES),
         (
             *(list(each) for each in zip(*write.moves, strict=True)),
             *(len(write.moves), names, write.now, ids, names),
@@ -339,8 +340,8 @@ def _claim_on_mariadb(connection: Connection, write: _Write) -> Sequence[Any]:
     parameters: list[Any] = []
     for number, name in retired:
         parameters += [name, now, name, number]
-    parameters += [each.get(name) for each in values for name in _NAMES]
-    row = _marks(_NAMES)
+    parameters += [each.get(name) for each in values for name in VALUES]
+    row = _marks(VALUES)
     text = _MARIADB.format(
         next=" ".join(f"WHEN {number} THEN {after}" for number, _expected, after in moves),
         expected=" OR ".join(
@@ -348,7 +349,7 @@ def _claim_on_mariadb(connection: Connection, write: _Write) -> Sequence[Any]:
         ),
         hosts=len(moves),
         retire=_MARIADB_RETIRE * len(retired),
-        names=", ".join(_NAMES),
+        names=", ".join(VALUES),
         values=", ".join(f"({row})" for _each in values),
         read=_READ_NAMES,
         consumers=_marks(consumers),

@@ -153,7 +153,7 @@ class _Clock:
 # --- a database that goes back ---------------------------------------------------------------
 
 _plant("history is not compared", reader, _is_other=lambda *_what, **_how: False)
-_plant("answers are not written again", recovery, write_again=lambda *_what: None)
+_plant("answers are not written again", recovery, write_again=lambda *_what: {})
 _plant("nobody waits for the others", SharedReservations, hold_seconds=-1.0)
 _plant("the same generation again", statements.claim_rows, new_generation=lambda: 7)
 
@@ -174,7 +174,7 @@ def _write_rows(self: Any, moves: Any, values: Any, existing: Any) -> Any:
 _WRITE, _WRITE_ROWS = ClaimWriter.write, ClaimWriter._write_rows
 _plant("answered before it is written", ClaimWriter, write=_write_later)
 _plant("unknown ends are good", ClaimWriter, _write_rows=_write_rows)
-_plant("repeats are decided anew", writer, earlier_answer=lambda *_what: None)
+_plant("repeats are decided anew", writer.ClaimWriter, earlier_answer=lambda *_what: None)
 _plant("refusals are not written", database.DatabaseClaims, refuse=lambda *_what: True)
 _plant("refused in doubt", FilterScheduler, _fits_without_doubt=lambda *_what: False)
 

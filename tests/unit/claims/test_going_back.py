@@ -6,6 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from scheduler import errors
+from scheduler.claims import recovery
 from scheduler.db import claims as claim_rows
 from scheduler.db.tables import claim_hosts, claims
 from tests.unit.claims.fleets import GB, a_name
@@ -196,6 +197,40 @@ def test_an_answer_that_is_written_again_is_given_again(fleet, worker):
     one.manager.refresh()
     one.manager.refresh()
     assert other.hosts("req-1", GB, name) == answer
+
+
+def test_what_is_lost_again_is_written_again_again(fleet, worker, monkeypatch):
+    """The database goes back a second time before anybody has read what was written."""
+    one, callers, earlier = worker(), Callers(fleet), copied(fleet.database)
+    callers.ask(one)
+    put_back(fleet.database, earlier)
+    one.manager.refresh()
+    write, times = recovery.write_again, []
+
+    def lost(*arguments):
+        there = write(*arguments)
+        if not times:
+            put_back(fleet.database, earlier)
+        times.append(there)
+        return there
+
+    monkeypatch.setattr(recovery, "write_again", lost)
+    for _ in range(3):
+        one.manager.refresh()
+    assert len(times) == 2
+    assert fleet.claims() == callers.given
+
+
+def test_who_repeats_an_answer_writes_it_again_too(fleet, worker):
+    """The worker that claimed is gone."""
+    one, two, name, earlier = worker(), worker(), a_name(), copied(fleet.database)
+    fleet.wait_for_host(name, GB)
+    hosts = one.hosts("req-1", GB, name)
+    assert two.hosts("req-1", GB, name) == hosts
+    put_back(fleet.database, earlier)
+    for _ in range(2):
+        two.manager.refresh()
+    assert fleet.claims() == {name: hosts[0]}
 
 
 def test_what_shows_elsewhere_or_is_over_is_not_written_again(fleet, worker):
