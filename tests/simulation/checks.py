@@ -47,6 +47,8 @@ class Checks:
         #: Instances that callers were told a host for, until they are there or over.
         self.promised: dict[str, tuple[str, int, Any]] = {}
         self.handled: dict[str, Asked] = {}
+        #: Host and who gave it by instance, whether the caller has heard of it or not.
+        self._given: dict[str, tuple[str, Any]] = {}
         #: When the claims last went back.
         self.restored_at = float("-inf")
         self.is_marked = True
@@ -136,8 +138,8 @@ class Checks:
         return taken
 
     def _is_moved(self, claim: Row) -> bool:
-        host, _gb, scheduler = self.promised.get(claim.consumer_uuid, (claim.host, 0, None))
-        return self.restored_at > 0 and host != claim.host and not scheduler.process.dead
+        host, process = self._given.get(claim.consumer_uuid, (claim.host, None))
+        return self.restored_at > 0 and host != claim.host and not process.dead
 
     def restored(self) -> None:
         """The claims went back; what their schedulers know still counts."""
@@ -249,6 +251,10 @@ class Checks:
         elif before != answer and not self._is_lost(asked):
             self._kernel.fail("answers", f"{asked.request_id} got {before}, then {answer}")
         asked.answer = answer
+        if answer and not asked.is_over:
+            process = self._kernel.current.process
+            given = zip(asked.names, answer, strict=True)
+            self._given |= {name: (host, process) for name, host in given}
         # While the database is away, or has gone back, decisions are on the state of before.
         if before is not None or asked.is_over or self.restored_at >= began:
             return

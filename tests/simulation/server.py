@@ -312,13 +312,13 @@ class Server:
                     raise db_exception.DBConnectionError()
                 if one is None:
                     self.end(found, commits=True)
-                else:
-                    self.used(found)
                 outcome.append((result, None))
             except Exception as error:  # noqa: BLE001 - goes to the client
                 if one is None or found.is_doomed:
                     self.end(found)
                 outcome.append((None, error))
+            if not found.ended:
+                self.used(found)
             if not leaves:
                 kernel.wake(client)
 
