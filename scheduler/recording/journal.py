@@ -6,6 +6,8 @@ waits, a decision is left out, and the next line begins anew with all hosts afte
 
 import collections
 import contextlib
+import itertools
+import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -206,6 +208,10 @@ class _Seen:
 
     def __init__(self) -> None:
         self._version = self._heartbeats_seen = -1
+        self._changed_at: Any = None
+        #: Readers of a row's values.
+        self._numeric: list[Any] = []
+        self._pooled: list[tuple[Any, Any]] = []
         #: By row; of documents the key.
         self._rows: dict[int, tuple[Key, list[Any]]] = {}
         self._heard = np.zeros(0)
@@ -217,12 +223,16 @@ class _Seen:
     def changes(self, table: HostTable) -> Line:
         """Everything that has changed since the last call."""
         line: Line = {"gone": [], "rows": [], "contents": []}
-        changed = np.flatnonzero(table.column("changed_at") > self._version).tolist()
+        changed_at = table.column("changed_at")
+        if changed_at is not self._changed_at:  # all columns are new ones
+            self._changed_at = changed_at
+            self._numeric = [table.column(name).item for name in VALUES[:_DOCUMENTS]]
+            documents = VALUES[_DOCUMENTS:]
+            self._pooled = [(table.pools[each].key, table.column(each).item) for each in documents]
+        changed = np.flatnonzero(changed_at > self._version).tolist()
         self._version = table.version
-        if changed:
-            read = [(table.column(name).item, table.pools.get(name)) for name in VALUES]
-            for row in changed:
-                self._row(table, row, read, line)
+        for row in changed:
+            self._row(table, row, line)
         hosts = dict.fromkeys(host for (host, _node), *_values in line["rows"])
         line["services"] = [found for host in hosts if (found := self._service(table, host))]
         line["instances"] = [diff for host in hosts if (diff := self._diff(table, host))]
@@ -231,7 +241,7 @@ class _Seen:
             self._cells = line["cells"] = dict(table.cells)
         return line
 
-    def _row(self, table: HostTable, row: int, read: Iterable[Any], line: Line) -> None:
+    def _row(self, table: HostTable, row: int, line: Line) -> None:
         """Add to *line* the host of *row*, and those of its values that are not as before."""
         key = table.keys.get(row)
         before_key, before = self._rows.get(row, (None, None))
@@ -241,10 +251,11 @@ class _Seen:
             before = None
         if key is None:
             return
-        values = [item(row) if pool is None else pool.key(item(row)) for item, pool in read]
+        values = [item(row) for item in self._numeric]
+        values += [key_of(item(row)) for key_of, item in self._pooled]
         places: Iterable[int] = _ALL
         if before is not None:
-            places = [n for n, value in enumerate(values) if value != before[n]]
+            places = list(itertools.compress(_ALL, map(operator.ne, values, before)))
         self._rows[row] = key, values
         said = [
             values[n] if n < _DOCUMENTS else self._number(table, row, VALUES[n], values[n], line)
