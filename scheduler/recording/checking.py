@@ -29,7 +29,7 @@ def naming(segment: Segment, number: int) -> Iterator[None]:
     """Name file and line of what is no line of a recording, as UnusableInput."""
     try:
         yield
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
         reason = f"not a line of a recording: {error!r}"
         raise errors.UnusableInput(path=segment.path, line=number, reason=reason) from error
 

@@ -24,6 +24,11 @@ SUFFIX: Final = ".jsonl.gz"
 #: A segment is over at so much of what the directory may hold.
 SEGMENT_SHARE: Final = 16
 Line = dict[str, Any]
+#: What every line has.
+NAMES: Final = frozenset(
+    ("now", "full", "gone", "rows", "contents", "services", "instances", "heard")
+    + ("request_id", "seed", "spec", "uuids", "alternates", "answer")
+)
 
 
 class Writer:
@@ -148,6 +153,8 @@ class Segment:
                 number = 2  # so that it is right where the next line cannot be read
                 for text in file:
                     line = {"worker": header["worker"], **json.loads(text)}
+                    if missing := NAMES - line.keys():
+                        raise ValueError(f"{min(missing)} is missing")
                     back = last.get(line["worker"], -math.inf) - line["now"]
                     if back > 0 and not line["full"]:
                         raise ValueError(f"the clock went back by {back:g} s")

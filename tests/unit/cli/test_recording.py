@@ -101,10 +101,15 @@ def test_a_bar_moves_on_a_terminal_only(run, segment, config_file, monkeypatch, 
         ((0, lambda line: line.update(format="x")), "line 1: not a recording", 0),
         ((0, lambda line: line.update(version=2)), "line 1: version 2 is newer than 1", 0),
         ((6, lambda line: line.update(now=5.0)), "line 7: the clock went back by ", 5),
-        ((6, lambda line: line.pop("answer")), "line 7: not a line of a recording: KeyErr", None),
+        ((6, lambda line: line.pop("answer")), "line 7: answer is missing", 5),
+        (
+            (6, lambda line: line.update(now=1e30, rows=7, uuids=7)),
+            "line 7: not a line of a recording: ",
+            None,
+        ),
         (None, "line 23: Compressed file ended before the end", 21),
     ],
-    ids=["other", "newer", "back", "malformed", "truncated"],
+    ids=["other", "newer", "back", "shortened", "malformed", "truncated"],
 )
 @pytest.mark.parametrize("verb", ["show", "check", "merge", "anonymize", "replay"])
 def test_bad_files_are_named_or_used_as_far_as_they_go(run, segment, verb, change, said, decisions):

@@ -14,7 +14,7 @@ from scheduler.recording.arrivals import read_arrivals, recorded_fleet
 from scheduler.recording.checking import Recheck
 from scheduler.recording.journal import Journal
 from scheduler.recording.merging import Anonymous, merged
-from scheduler.recording.segments import Segment, Writer, save
+from scheduler.recording.segments import NAMES, Segment, Writer, save
 from scheduler.replay.run import Run
 from scheduler.replay.run import play as play_all
 from scheduler.replay.virtual_fleet import VirtualFleet
@@ -208,7 +208,7 @@ def test_old_segments_make_room(tmp_path) -> None:
     writer = Writer(tmp_path, "worker", 1, 8)
     old = tmp_path / "old-1.jsonl.gz"
     old.write_bytes(b"x" * (9 * 2**20))
-    writer.write({"now": 1, "full": True})
+    writer.write({**dict.fromkeys(NAMES), "now": 1, "full": True})
     assert not old.exists()
     assert not writer.flush()
     writer.close()
