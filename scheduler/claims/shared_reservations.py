@@ -188,8 +188,7 @@ class SharedReservations(Reservations):
         """This worker repeats an answer: what is *claimed*, rows by consumer, is its own, too."""
         for consumer, row in claimed.items():
             if row.closed_at is None and row.consumer_uuid == consumer:
-                values = {name: getattr(row, name) for name in claim_rows.VALUES}
-                self._answered.setdefault(consumer, values)
+                self._answered[consumer] = {name: getattr(row, name) for name in claim_rows.VALUES}
 
     def forget(self, keys: Iterable[Key]) -> None:
         """Know no generation of these hosts: the next read of all claims learns it anew."""
