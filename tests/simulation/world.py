@@ -151,6 +151,7 @@ class World:
         self.counts: Counter[str] = Counter()
         self._left = len(plan.requests)
         self._copies: list[tuple[float, Any]] = []
+        self._is_restored = any(fault.kind == "restore" for fault in plan.faults)
 
     def run(self) -> None:
         """Run to the end; raises Violation, or what a task raised."""
@@ -160,7 +161,7 @@ class World:
         self.schedulers = [Scheduler(self, f"s{each}") for each in range(plan.schedulers)]
         for request in plan.requests:
             kernel.spawn(self.outside, f"caller {request.number}", self._call, request)
-        if any(fault.kind == "restore" for fault in plan.faults):
+        if self._is_restored:
             self._keep()
         for fault in plan.faults:
             kernel.at(fault.at, functools.partial(self._break, fault))
@@ -190,8 +191,8 @@ class World:
         asked = Asked(f"r{request.number}", request.gb, names)
         answer = self._ask(asked)
         if answer and request.fate == "retry":
-            # Claims have seconds: of two requests in one nobody can tell which is the later one.
-            kernel.sleep(max(request.pause, 1.0))
+            # Claims have seconds: of two in one, both lost, nobody can tell which is the later one.
+            kernel.sleep(max(request.pause, 1.0) if self._is_restored else request.pause)
             asked.is_over = True
             for name in names:
                 self.checks.promised.pop(name, None)
