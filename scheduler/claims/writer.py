@@ -250,9 +250,15 @@ class ClaimWriter:
             self._end(lost or _open(batch), Lost(locked=locked))
 
     def _end(self, batch: Iterable[Write], result: Any = LOST) -> None:
-        """Give back what was decided."""
+        """Give back what was decided.
+
+        After an error of the database it may be written all the same, and a read that was under
+        way has left it to this write: the next read learns it anew.
+        """
         for one in batch:
             self.reservations.release_all(one.decided.reservations)
+            if isinstance(result, FAILURES):
+                self.reservations.forget(one.keys)
             one.result = result
 
     def _consumers(self, batch: list[Write]) -> list[str]:

@@ -3,6 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
+from oslo_db import exception as db_exception
 
 from scheduler import errors
 from scheduler.claims.backend import Booked, Lost
@@ -160,6 +161,35 @@ def test_a_worker_that_wakes_after_its_write_keeps_the_later_claim(
         assert one.free_mb()[found[0]] == GB
     assert sum(one.free_mb().values()) == (12 - 3) * GB
     assert fleet.claims() == {name: found[0]}
+
+
+def test_a_claim_whose_end_stays_unknown_is_counted(fleet, worker, monkeypatch):
+    """All claims are read while it is looked for, and then the database is away for a moment."""
+    one = worker()
+    for host in fleet.hosts[1:]:
+        fleet.fill(host)
+    one.manager.refresh()
+    first = one.decide("req-1", 3 * GB, a_name())
+    session, reservations = one.driver.claims.writer._session, one.manager.reservations
+    run = session.run
+
+    def broken(function):
+        run(function)
+        raise db_exception.DBConnectionError
+
+    def away(*_arguments):
+        reservations.reader.want_all()
+        one.manager.refresh()
+        raise db_exception.DBConnectionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "run", broken)
+        patch.setattr(claim_rows, "of_consumers", away)
+        with pytest.raises(db_exception.DBConnectionError):
+            first.book()
+    assert one.decide("req-2", 3 * GB, a_name()).book() == Lost()
+    one.manager.refresh()
+    assert one.free_mb()[fleet.hosts[0]] == GB
 
 
 def test_rows_have_the_time_that_schedulers_agree_on(fleet, worker, clock):
