@@ -1,6 +1,5 @@
 """Callers and messages that are not as they should be."""
 
-import functools
 import uuid
 from collections.abc import Callable
 from typing import Any, Final
@@ -66,18 +65,20 @@ def poisoned(world: World) -> None:
 
 def kills_its_worker(world: World) -> None:
     """A message with which every worker that takes it dies; it does not come again by itself."""
-    for number in range(1, KILLERS + 1):
+    for starts in range(_starts(world) + 1, _starts(world) + KILLERS + 1):
         with RawCaller(world.rabbitmq.url()) as caller:
             message = a_message()
             spec = message["args"]["spec_obj"]["nova_object.data"]
             spec["scheduler_hints"] = {bad_filter.HINT: [bad_filter.KILLS]}
             caller.send(message)
-            wait_until(functools.partial(_have_died, world, number), 60, "the end of a worker")
+            wait_until(
+                lambda starts=starts: _starts(world) >= starts, 60, "one in place of the dead one"
+            )
 
 
-def _have_died(world: World, number: int) -> bool:
-    told = sum(each.log.count("The worker before this one died") for each in world.schedulers)
-    return told >= number
+def _starts(world: World) -> int:
+    """Number of workers that have started so far."""
+    return sum(each.log.count("Starting scheduler node") for each in world.schedulers)
 
 
 def a_message() -> dict[str, Any]:
