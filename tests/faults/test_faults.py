@@ -1,13 +1,10 @@
 """Two schedulers under steady load, and one thing after the other that breaks."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from conductor_stub.rpcapi import SchedulerAPI
 from tests.faults import world as worlds
 from tests.faults.faults import FAULTS, Result
-from tests.faults.world import PATIENCE_SECONDS, World
+from tests.faults.world import PATIENCE_SECONDS
 from tests.servers import mariadb, programs, rabbitmq
 from tests.servers.fixtures import require
 from tests.world.bus import scheduler_api
@@ -16,7 +13,7 @@ PROGRAMS = (programs.UNSHARE, programs.NSENTER, programs.IP, programs.FAKETIME)
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory) -> Iterator[World]:
+def world(tmp_path_factory):
     """Everything that breaks here is this module's own."""
     require((*rabbitmq.PROGRAMS, *mariadb.PROGRAMS, *PROGRAMS))
     with worlds.made(tmp_path_factory.mktemp("faults")) as made:
@@ -24,7 +21,7 @@ def world(tmp_path_factory) -> Iterator[World]:
 
 
 @pytest.fixture(scope="module")
-def api(world, tmp_path_factory) -> Iterator[SchedulerAPI]:
+def api(world, tmp_path_factory):
     """The callers' way to the bus."""
     folder, url = tmp_path_factory.mktemp("caller"), world.rabbitmq.url()
     with scheduler_api(folder, url, response_seconds=PATIENCE_SECONDS) as made:

@@ -1,6 +1,5 @@
 """Every test below this folder needs real servers or real processes."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -17,14 +16,14 @@ connection.install()
 
 
 @pytest.fixture(scope="session", autouse=True)
-def forked_programs() -> Iterator[None]:
+def forked_programs():
     """Processes that fork the programs, as starting each anew takes more than a second."""
     with process.forking():
         yield
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> str:
+def tables(tmp_path_factory):
     """The URL of a database with its tables, which nothing here changes."""
     url = f"sqlite:///{tmp_path_factory.mktemp('tables')}/nova.sqlite"
     made = Database(url)
@@ -42,7 +41,7 @@ class ServingScheduler:
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def serving_scheduler(request, on_sqlite) -> Iterator[ServingScheduler]:
+def serving_scheduler(request, on_sqlite):
     """One scheduler per back end for all tests of a module, for tests that only ask it."""
     # Nothing sends heartbeats for the hosts.
     settings = {"DEFAULT": {"host": "sched1", "service_down_time": 3600}}
@@ -52,7 +51,7 @@ def serving_scheduler(request, on_sqlite) -> Iterator[ServingScheduler]:
 
 
 @pytest.fixture
-def raw(serving_scheduler) -> Iterator[RawCaller]:
+def raw(serving_scheduler):
     """A caller of that scheduler who writes the messages by hand."""
     with RawCaller(serving_scheduler.transport_url) as caller:
         yield caller

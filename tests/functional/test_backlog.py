@@ -2,7 +2,6 @@
 
 import pathlib
 import uuid
-from typing import Any
 
 import psutil
 import pytest
@@ -14,7 +13,6 @@ from tests.functional import gate_driver
 from tests.waiting import wait_until
 from tests.world.bus import recorded
 from tests.world.connection import RawCaller, enveloped
-from tests.world.process import Daemon
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
 AT_ONCE = 8
@@ -28,7 +26,7 @@ LARGE_ONES, LARGE_BYTES = 500, 200_000
 
 
 @pytest.fixture
-def gate(tmp_path, monkeypatch) -> pathlib.Path:
+def gate(tmp_path, monkeypatch):
     """The folder that opens the gate of :class:`gate_driver.GateDriver`."""
     folder = tmp_path / "gate"
     folder.mkdir()
@@ -37,20 +35,20 @@ def gate(tmp_path, monkeypatch) -> pathlib.Path:
     return folder
 
 
-def a_request() -> dict[str, Any]:
+def a_request():
     """A request for one more server."""
     request = recorded("select_destinations-simple.request")
     request["args"]["instance_uuids"] = [str(uuid.uuid4())]
     return request
 
 
-def resident_bytes(daemon: Daemon) -> int:
+def resident_bytes(daemon):
     """Memory of a daemon with all of its workers."""
     process = psutil.Process(daemon.pid)
     return sum(each.memory_info().rss for each in (process, *process.children(recursive=True)))
 
 
-def wait_for_backlog(raw: RawCaller, count: int) -> None:
+def wait_for_backlog(raw, count):
     """Wait until so many messages are left to the broker."""
     wait_until(
         lambda: raw.unread(TOPIC) == count,

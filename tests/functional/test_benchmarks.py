@@ -10,7 +10,7 @@ from tests.world import process
 
 
 @pytest.fixture
-def servers(rabbitmq, mariadb) -> Servers:
+def servers(rabbitmq, mariadb):
     """Those of the other tests, as there is nothing to be measured here."""
     process.import_programs(concurrency.EVENTLET)  # that process stays, for other tests
     return Servers(rabbitmq, mariadb)
@@ -20,7 +20,7 @@ def servers(rabbitmq, mariadb) -> Servers:
 LEFT_OUT = ("start", "workers")
 
 
-def needs_servers(name: str) -> bool:
+def needs_servers(name):
     tiny = workload.load(name).at_tiny_size()
     return tiny.needs_servers and not tiny.needs_nova and name not in LEFT_OUT
 

@@ -1,8 +1,6 @@
 """Servers are built where each driver should put them: processes of their own, a real broker."""
 
 import signal
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -13,7 +11,6 @@ from scheduler.db.databases import list_cells
 from tests.waiting import wait_until
 from tests.world import usage
 from tests.world.booting import SERVER, boot, delete, hosts, states
-from tests.world.deployment import Deployment
 
 HOSTS = 5
 NO_HOST = "No valid host was found. There are not enough hosts available."
@@ -24,18 +21,18 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def cloud(on_sqlite) -> Iterator[Deployment]:
+def cloud(on_sqlite):
     """Hosts in two zones, for tests that look at their own servers only."""
     with on_sqlite(settings=SETTINGS) as made:
         yield made.start(HOSTS, "--build-seconds", "0")
 
 
 @pytest.fixture(scope="module")
-def zones(cloud) -> dict[str, str]:
+def zones(cloud):
     return {each["host"]: each["zone"] for each in cloud.manage("host", "list")}
 
 
-def group(cloud: Deployment, name: str, policy: str) -> tuple[str, str]:
+def group(cloud, name, policy):
     """Make a server group; the option that puts servers into it."""
     cloud.command("nova-scheduler-manage", "group", "create", name, "--policy", policy)
     return ("--group", name)
@@ -82,7 +79,7 @@ def test_a_forced_host_gets_the_server_though_filters_object(cloud, zones):
     delete(cloud, [server])
 
 
-def cells(cloud: Deployment, servers: list[dict[str, Any]]) -> set[str]:
+def cells(cloud, servers):
     """The names of the cells that the servers are mapped to; their build requests are gone."""
     with cloud.database() as database, database.read() as conn:
         assert server_rows.list_build_requests(conn) == []
@@ -103,8 +100,8 @@ def test_servers_asked_for_as_todays_api_does_get_a_cell(cloud, flavor, count, s
     assert cells(cloud, servers) == {cell}
 
 
-def show(cloud: Deployment, name: str) -> dict[str, Any]:
-    shown: Any = cloud.rows("nova-conductor-stub", "show", name)
+def show(cloud, name):
+    shown = cloud.rows("nova-conductor-stub", "show", name)
     return dict(shown)
 
 
@@ -125,7 +122,7 @@ def test_a_deleted_server_frees_its_host(cloud):
     assert left.running_vms == used.running_vms - 1
 
 
-def read_usage(cloud: Deployment) -> usage.Hosts:
+def read_usage(cloud):
     return usage.settled(cloud.database_url)
 
 

@@ -1,7 +1,6 @@
 """Servers are booted, fail, are tried elsewhere and deleted; a real Placement keeps claims."""
 
 import signal
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -10,7 +9,6 @@ from scheduler.conf.filter_scheduler import DEFAULT_FILTERS, PLACEMENT_FILTERS
 from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.booting import WAIT, boot, delete, states
-from tests.world.deployment import Deployment
 
 HOSTS = 8
 INVENTORY = {"VCPU": 64, "MEMORY_MB": 65536, "DISK_GB": 1000}
@@ -30,7 +28,7 @@ CHAINS = {
 }
 
 
-def nodes(database_url: str) -> dict[str, str]:
+def nodes(database_url):
     """The uuid of every host's node, in SQL apart from the project's own queries."""
     engine = sa.create_engine(database_url)
     try:
@@ -41,7 +39,7 @@ def nodes(database_url: str) -> dict[str, str]:
         engine.dispose()
 
 
-def migrate(cloud: Deployment, server: dict[str, Any]) -> None:
+def migrate(cloud, server):
     """Move a server to another host."""
     (row,) = cloud.rows("nova-conductor-stub", "migrate", server["id"], *WAIT)
     assert row["host"] != server["host"]
@@ -94,7 +92,7 @@ def test_allocations_follow_the_servers(deployment, transport_url, mariadb_url, 
     assert "ACTIVE" in states(servers)
     assert any(each["state"] == "ACTIVE" and each["attempts"] > 1 for each in servers)
 
-    def wrong() -> list[str]:
+    def wrong():
         return [
             each["id"]
             for each in servers
@@ -107,7 +105,7 @@ def test_allocations_follow_the_servers(deployment, transport_url, mariadb_url, 
     wait_until(lambda: not wrong(), 60, lambda: str(wrong()))
     delete(cloud, servers)
 
-    def used() -> set[int]:
+    def used():
         return {amount for n in node_of.values() for amount in placement_server.used(n).values()}
 
     wait_until(lambda: used() == {0}, 60, lambda: str(used()))

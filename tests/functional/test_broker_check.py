@@ -1,8 +1,6 @@
 """``broker check`` on a real broker, with TLS."""
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -18,14 +16,14 @@ HOST = "controller"
 
 
 @pytest.fixture(scope="module")
-def broker(authority) -> Iterator[RabbitMQ]:
+def broker(authority):
     require(rabbitmq_server.PROGRAMS)
     with RabbitMQ(authority.certificate) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def cloud(broker, tmp_path_factory) -> Iterator[Deployment]:
+def cloud(broker, tmp_path_factory):
     """A scheduler that runs on the broker."""
     folder = tmp_path_factory.mktemp("cloud")
     with Deployment(folder, broker.url(), f"sqlite:///{folder}/nova.sqlite") as made:
@@ -50,7 +48,7 @@ def check(cloud, tmp_path, capsys):
     return run
 
 
-def on(broker: RabbitMQ, **rabbit: Any) -> dict[str, dict[str, Any]]:
+def on(broker, **rabbit):
     return {
         "DEFAULT": {"host": HOST, "transport_url": broker.url()},
         "oslo_messaging_rabbit": rabbit,

@@ -1,7 +1,6 @@
 """Three schedulers on a RabbitMQ cluster of three nodes, as docs/cluster.md says; one node dies."""
 
 import uuid
-from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,18 +8,15 @@ import oslo_messaging
 import pytest
 import sqlalchemy as sa
 
-from conductor_stub.rpcapi import SchedulerAPI
 from scheduler.concurrency import THREADING
 from tests import pages
 from tests.servers import rabbitmq_cluster
 from tests.servers.fixtures import require
-from tests.servers.rabbitmq_cluster import Node, RabbitMQCluster
+from tests.servers.rabbitmq_cluster import RabbitMQCluster
 from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.bus import a_context, scheduler_api
-from tests.world.deployment import Deployment
 from tests.world.fleet import a_spec
-from tests.world.process import Daemon
 
 CALLERS = 6
 CALLS = 12
@@ -32,14 +28,14 @@ CLUSTER = pages.ROOT / "docs" / "cluster.md"
 
 
 @pytest.fixture
-def cluster() -> Iterator[RabbitMQCluster]:
+def cluster():
     require(rabbitmq_cluster.PROGRAMS)
     with RabbitMQCluster() as nodes:
         yield nodes
 
 
 @pytest.fixture
-def rabbit() -> Iterator[Mapping[str, str]]:
+def rabbit():
     """The options on the page, with names of queues that only this test uses."""
     name = f"test-{uuid.uuid4().hex}"
     yield {**pages.settings(CLUSTER, "cluster")["oslo_messaging_rabbit"], "hostname": name}
@@ -47,7 +43,7 @@ def rabbit() -> Iterator[Mapping[str, str]]:
         path.unlink()
 
 
-def ask(api: SchedulerAPI, server: str) -> tuple[str, int]:
+def ask(api, server):
     """The host for *server*, and how often was asked; as conductors, who ask again."""
     context = a_context()
     for number in range(1, TRIES + 1):
@@ -61,7 +57,7 @@ def ask(api: SchedulerAPI, server: str) -> tuple[str, int]:
     raise AssertionError(f"{server}: never answered")
 
 
-def claims(database_url: str) -> list[tuple[str, str]]:
+def claims(database_url):
     engine = sa.create_engine(database_url)
     with engine.connect() as connection:
         rows = connection.execute(sa.text("SELECT consumer_uuid, host FROM claims")).all()
@@ -69,12 +65,12 @@ def claims(database_url: str) -> list[tuple[str, str]]:
     return sorted((row[0], row[1]) for row in rows)
 
 
-def queues(node: Node, column: str) -> dict[str, str]:
+def queues(node, column):
     _header, *lines = node.control("list_queues", "name", column).splitlines()
     return dict(line.split("\t") for line in lines)
 
 
-def subscribed(cloud: Deployment, node: Node) -> list[Daemon]:
+def subscribed(cloud, node):
     """Three schedulers that the broker brings requests.
 
     One that it refuses at first tries again a second later, when all calls may have been answered.
@@ -94,7 +90,7 @@ def test_no_request_is_lost_with_a_node(cluster, rabbit, deployment, mariadb_url
         settings={"DEFAULT": {"service_down_time": 3600}, "oslo_messaging_rabbit": rabbit},
     )
     schedulers = subscribed(cloud, cluster.nodes[1])
-    placed: dict[str, tuple[str, int]] = {}
+    placed = {}
 
     def boot_several(_caller):
         for _call in range(CALLS):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,7 +46,7 @@ pytestmark = [pytest.mark.functional, pytest.mark.timeout(2 * SECONDS)]
 
 
 @pytest.fixture(scope="module")
-def world(rabbitmq, tmp_path_factory) -> Iterator[World]:
+def world(rabbitmq, tmp_path_factory):
     """The programs that the tutorial starts, and what its commands printed."""
     world = World(tmp_path_factory.mktemp("console"), rabbitmq.url(rabbitmq.create_vhost()))
     try:
@@ -60,13 +59,13 @@ def world(rabbitmq, tmp_path_factory) -> Iterator[World]:
 class World:
     """A folder to run commands in; *printed* is what those of the tutorial did."""
 
-    def __init__(self, folder: Path, broker: str) -> None:
+    def __init__(self, folder, broker):
         self.folder = folder
         self._forking = folder / "forking"
         self._forking.mkdir()
         os.mkfifo(self._forking / "asked")
         threading.Thread(target=self._fork, daemon=True).start()
-        self.printed: list[str] = []
+        self.printed = []
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
             port = str(unused.getsockname()[1])
@@ -76,13 +75,13 @@ class World:
             f":{PORT}/": f":{port}/",
         }
 
-    def run(self, page: Path, folder: Path, environment: dict[str, str]) -> list[str]:
+    def run(self, page, folder, environment):
         """What each command of *page* prints."""
         commands = [self._here(each) for each in console.commands(page)]
         used = {**pages.environment(), "COLUMNS": "110", "FORKING": str(self._forking)}
         return console.run([FORKED, *commands], folder, {**used, **environment}, SECONDS)[1:]
 
-    def _fork(self) -> None:
+    def _fork(self):
         """Run the commands that shells ask for, one after the other."""
         # Open for writing, too, or it would end with the first shell.
         with open(os.open(self._forking / "asked", os.O_RDWR), encoding="utf-8") as asked:
@@ -98,12 +97,12 @@ class World:
                 )
                 (folder / "status").write_text(f"{started.wait(SECONDS)}\n", encoding="utf-8")
 
-    def go_on(self, page: Path) -> list[str]:
+    def go_on(self, page):
         """The same, where the tutorial has left off."""
         home = self.folder / "tutorial"
         return self.run(page, home, {"HOME": str(home)})
 
-    def end(self) -> None:
+    def end(self):
         """Stop every program that was started here."""
         started = [
             pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if self._own(pid)
@@ -112,25 +111,25 @@ class World:
             os.kill(pid, 15)
         wait_until(lambda: not any(self._own(pid) for pid in started), 60, "the programs to end")
 
-    def _own(self, pid: int) -> bool:
+    def _own(self, pid):
         try:
             where = os.readlink(f"/proc/{pid}/cwd")
             return Path(where).is_relative_to(self.folder) and not _is_zombie(pid)
         except OSError:
             return False
 
-    def _here(self, command: console.Command) -> console.Command:
+    def _here(self, command):
         text = command.text
         for shown, used in self._replaced.items():
             text = text.replace(shown, used)
         return console.Command(text, command.printed)
 
 
-def _is_zombie(pid: int) -> bool:
+def _is_zombie(pid):
     return ") Z " in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
 
 
-def compare(page: Path, printed: list[str]) -> None:
+def compare(page, printed):
     for command, text in zip(console.commands(page), printed, strict=True):
         assert console.agree(command.printed, text), f"{command.text}\nprints:\n{text}"
 

@@ -8,10 +8,8 @@ import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -26,20 +24,20 @@ PROGRAMS = Path(sys.executable).parent
 DAEMONS = ("scheduler", "conductor", "compute")
 
 
-def instructions() -> list[tuple[str, str]]:
+def instructions():
     """Word and rest of each instruction of the Containerfile."""
     text = (PACKAGING / "Containerfile").read_text(encoding="utf-8")
     lines = [line for line in text.split("\n") if line and not line.startswith("#")]
     return [(word, rest) for word, _space, rest in (line.partition(" ") for line in lines)]
 
 
-def command_of(name: str) -> list[str]:
+def command_of(name):
     """The command of a service: its own, or that of the image."""
     [of_image] = [json.loads(rest) for word, rest in instructions() if word == "CMD"]
     return COMPOSE["services"][name].get("command", of_image)
 
 
-def test_the_image_is_made_of_what_there_is() -> None:
+def test_the_image_is_made_of_what_there_is():
     words = {"FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "EXPOSE", "CMD"}
     assert {word for word, _rest in instructions()} == words
     for word, rest in instructions():
@@ -54,7 +52,7 @@ def test_the_image_is_made_of_what_there_is() -> None:
     assert f"ExecStart=/usr/bin/{shlex.join(command_of('scheduler'))}\n" in unit
 
 
-def test_the_compose_file_fits_together() -> None:
+def test_the_compose_file_fits_together():
     services = COMPOSE["services"]
     assert set(services) == {"rabbitmq", "mariadb", "tables", *DAEMONS}
     for name, service in services.items():
@@ -78,7 +76,7 @@ def test_the_compose_file_fits_together() -> None:
 class Machine:
     """The programs of the compose file, on this machine's servers instead of containers."""
 
-    def __init__(self, folder: Path, transport_url: str, database_url: str) -> None:
+    def __init__(self, folder, transport_url, database_url):
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = str(free.getsockname()[1])
         own = configparser.ConfigParser(interpolation=None)
@@ -90,20 +88,20 @@ class Machine:
         with (folder / "nova.conf").open("w") as file:
             own.write(file)
 
-    def words(self, command: list[str]) -> list[str]:
+    def words(self, command):
         here = [word.replace(CONFIG, str(self.folder / "nova.conf")) for word in command]
         return [word.replace(":9642", f":{self.port}") for word in here]
 
-    def environment(self) -> dict[str, str]:
+    def environment(self):
         return {**os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
 
-    def run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+    def run(self, command):
         return subprocess.run(
             self.words(command), env=self.environment(), cwd=self.folder, timeout=200,
             capture_output=True, text=True, check=False,
         )  # fmt: skip
 
-    def start(self, name: str, ending: ExitStack) -> None:
+    def start(self, name, ending):
         log = ending.enter_context((self.folder / f"{name}.log").open("w"))
         process = subprocess.Popen(
             self.words(command_of(name)), env=self.environment(), cwd=self.folder, stderr=log
@@ -111,12 +109,12 @@ class Machine:
         ending.callback(process.wait, 60)
         ending.callback(process.terminate)
 
-    def log(self, name: str) -> str:
+    def log(self, name):
         return (self.folder / f"{name}.log").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def machine(transport_url: str, mariadb_url: str, tmp_path: Path) -> Iterator[Machine]:
+def machine(transport_url, mariadb_url, tmp_path):
     with ExitStack() as ending:
         made = Machine(tmp_path, transport_url, mariadb_url)
         assert made.run(command_of("tables")).returncode == 0
@@ -125,7 +123,7 @@ def machine(transport_url: str, mariadb_url: str, tmp_path: Path) -> Iterator[Ma
         yield made
 
 
-def boot_command() -> list[str]:
+def boot_command():
     """The one in the head of the compose file, as it runs inside of a container."""
     head = (PACKAGING / "compose.yaml").read_text(encoding="utf-8").split("\nname:")[0]
     text = head.replace("\\\n#", "").split("exec conductor ")[1].split("\n")[0]
@@ -133,8 +131,8 @@ def boot_command() -> list[str]:
 
 
 @pytest.mark.timeout(400)
-def test_the_commands_boot_servers(machine: Machine) -> None:
-    check: Any = COMPOSE["services"]["scheduler"]["healthcheck"]["test"]
+def test_the_commands_boot_servers(machine):
+    check = COMPOSE["services"]["scheduler"]["healthcheck"]["test"]
     assert check[0] == "CMD"
     wait_until(
         lambda: machine.run(check[1:]).returncode == 0, 120, lambda: machine.log("scheduler")

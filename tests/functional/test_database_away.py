@@ -4,7 +4,6 @@ import uuid
 
 import pytest
 
-from conductor_stub.rpcapi import SchedulerAPI
 from scheduler import errors
 from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.db import services
@@ -20,7 +19,7 @@ from tests.world.observing import SETTINGS, Endpoint
 MAX_AGE_SECONDS = 5
 
 
-def answer(api: SchedulerAPI, **fields: object) -> str:
+def answer(api, **fields):
     """The host that a request gets, or the name of the error."""
     own = str(uuid.uuid4())
     try:
@@ -56,7 +55,7 @@ def test_decisions_end_with_the_age_of_the_state_and_come_back(
 
             server.kill()  # which, unlike a stop, takes no time at all
             assert answer(api) in fleet.HOSTS, "the last state is fresh enough"
-            seen: list[str] = []
+            seen = []
             wait_until(lambda: _gave_up(api, seen), 60, lambda: f"an end of decisions: {seen}")
             assert set(seen) <= {*fleet.HOSTS, "StateUnavailable"}
             assert answer(api, ignore_hosts=list(fleet.HOSTS)) == "StateUnavailable"
@@ -74,7 +73,7 @@ def test_decisions_end_with_the_age_of_the_state_and_come_back(
         assert scheduler.terminate() == 0
 
 
-def heartbeats(url: str) -> int:
+def heartbeats(url):
     """How many heartbeats the scheduler has written."""
     database = Database(url)
     try:
@@ -84,6 +83,6 @@ def heartbeats(url: str) -> int:
         database.dispose()
 
 
-def _gave_up(api: SchedulerAPI, seen: list[str]) -> bool:
+def _gave_up(api, seen):
     seen.append(answer(api))
     return seen[-1] == "StateUnavailable"

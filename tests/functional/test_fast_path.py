@@ -3,9 +3,6 @@
 import contextlib
 import json
 import threading
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import kombu
 import oslo_messaging
@@ -16,13 +13,12 @@ from scheduler import conf as project_options
 from scheduler.rpc import transport as rpc_transport
 from scheduler.rpc.dispatcher import BaseAPI
 from scheduler.rpc.server import Server
-from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
 from tests.world.connection import RawCaller, enveloped
 from tests.world.deployment import render
 
 PING = {"method": "ping", "namespace": "baseapi", "version": "1.0", "args": {"arg": "é"}}
-DEEP: list[Any] = []
+DEEP = []
 for _level in range(100):
     DEEP = [DEEP]
 CALLS = 3
@@ -34,12 +30,12 @@ class Gate:
 
     target = oslo_messaging.Target(namespace="gate", version="1.0")
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.begun = threading.Semaphore(0)
         self.open = threading.Event()
 
     @oslo_messaging.expose
-    def passage(self, context: Any, number: int) -> int:
+    def passage(self, context, number):
         del context
         self.begun.release()
         self.open.wait(60)
@@ -49,14 +45,14 @@ class Gate:
 class Bus:
     """A virtual host, and servers on it."""
 
-    def __init__(self, rabbitmq: RabbitMQ, folder: Path) -> None:
+    def __init__(self, rabbitmq, folder):
         self.rabbitmq = rabbitmq
         self.vhost = rabbitmq.create_vhost()
         self.url = rabbitmq.url(self.vhost)
         self._folder = folder
 
     @contextlib.contextmanager
-    def server(self, way: str, *endpoints: Any, **rabbit: Any) -> Iterator[Server]:
+    def server(self, way, *endpoints, **rabbit):
         """A server in this process; *rabbit* are options of ``[oslo_messaging_rabbit]``."""
         config = self._folder / "server.conf"
         settings = {
@@ -79,22 +75,22 @@ class Bus:
             bus.cleanup()
             cfg.CONF.reset()
 
-    def cut(self) -> None:
+    def cut(self):
         self.rabbitmq.control("close_all_connections", "--vhost", self.vhost, "a test")
 
 
 @pytest.fixture
-def bus(rabbitmq, tmp_path) -> Bus:
+def bus(rabbitmq, tmp_path):
     return Bus(rabbitmq, tmp_path)
 
 
-def passage(number: int) -> dict[str, Any]:
+def passage(number):
     return {"method": "passage", "namespace": "gate", "version": "1.0", "args": {"number": number}}
 
 
 def test_both_ways_give_the_same_answers(bus):
-    answers: list[dict[str, Any]] = []
-    dressed: list[Any] = []
+    answers = []
+    dressed = []
     for way in ("fast", "library"):
         with bus.server(way) as server, RawCaller(bus.url) as raw:
             answers += [raw.call(PING) for _number in range(CALLS)]
@@ -174,7 +170,7 @@ def test_an_answer_waits_for_a_queue_that_comes_back(bus):
         raw.call(PING)
         queue = kombu.Queue(name, channel=connection.channel(), exclusive=True)
         queue.declare()
-        found: list[Any] = []
+        found = []
 
         def has_all():
             message = queue.get(no_ack=True)
@@ -190,7 +186,7 @@ class Again:
     target = oslo_messaging.Target(namespace="again", version="1.0")
 
     @oslo_messaging.expose
-    def tell(self, context: Any) -> bool:
+    def tell(self, context):
         return bool(context.is_redelivered)
 
 

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -32,18 +30,18 @@ class Served:
     vhost: str
     has_quorum: bool
 
-    def queues(self, *columns: str) -> set[str]:
+    def queues(self, *columns):
         """The queues on the bus now, with the *columns* wanted of each."""
         listed = self.rabbitmq.control(
             "-q", "list_queues", "-p", self.vhost, "name", *columns, "--no-table-headers"
         )
         return set(listed.splitlines())
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words):
         """Run ``nova-scheduler-manage`` to whatever end it takes."""
         return self.deployment.run("nova-scheduler-manage", *words)
 
-    def select(self, *uuids: str) -> list[str]:
+    def select(self, *uuids):
         """Ask any worker for hosts, as a conductor does; their names."""
         folder, url = self.deployment.folder, self.rabbitmq.url(self.vhost)
         with scheduler_api(
@@ -52,14 +50,14 @@ class Served:
             chosen = scheduler.select_destinations(a_context(), fleet.a_spec(uuids[0]), uuids, True)
         return [selections[0].service_host for selections in chosen]
 
-    def workers(self, host: str = "sched1", timeout_seconds: int = 30) -> dict[int, int]:
+    def workers(self, host="sched1", timeout_seconds=30):
         """Process ids by the numbers of the workers that answer in time."""
         words = ("state", "show", "--daemon", host, "--timeout", str(timeout_seconds), "-f", "json")
         return {row["worker"]: row["pid"] for row in json.loads(self.run(*words).stdout or "[]")}
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def served(request, on_sqlite, rabbitmq) -> Iterator[Served]:
+def served(request, on_sqlite, rabbitmq):
     has_quorum = request.param == BACKENDS[0]
     settings = {
         "DEFAULT": {"host": "sched1", "service_down_time": 3600},
@@ -128,7 +126,7 @@ def test_queues_end_with_their_workers(served, sqlite_url):
     wait_until(lambda: not queues_of(served, "sched2"), describe="the end of all")
 
 
-def queues_of(served: Served, host: str) -> list[str]:
+def queues_of(served, host):
     """The queues of a daemon's workers, with their arguments."""
     return [line for line in served.queues("arguments") if f"_worker.{host}." in line]
 

@@ -3,7 +3,6 @@
 import uuid
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -26,11 +25,11 @@ CLAIMS = {"claims": "database", "workers": 2}
 
 
 @pytest.fixture(params=["mariadb_url", "postgresql_url", "sqlite_url"])
-def any_database(request) -> str:
+def any_database(request):
     return str(request.getfixturevalue(request.param))
 
 
-def claimed(database_url: str, state: str = "1 = 1") -> list[Any]:
+def claimed(database_url, state="1 = 1"):
     """The claims on hosts, in SQL apart from the project's own queries."""
     engine = sa.create_engine(database_url)
     try:
@@ -41,7 +40,7 @@ def claimed(database_url: str, state: str = "1 = 1") -> list[Any]:
         engine.dispose()
 
 
-def open_claims(database_url: str) -> list[Any]:
+def open_claims(database_url):
     return claimed(database_url, "closed_at IS NULL")
 
 

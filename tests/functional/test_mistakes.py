@@ -6,29 +6,24 @@ Each row is tried on the real programs, with real servers where it is about one.
 import json
 import os
 import socket
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
 
 import pytest
 
 from scheduler import exit_codes
 from scheduler.db import migration
 from scheduler.db.database import Database
-from tests.servers.mariadb import MariaDB
-from tests.servers.rabbitmq import RabbitMQ
 from tests.world import process
 from tests.world.disks import SmallDisk
 from tests.world.terminal import DAEMON, FOREIGN, MANAGE, assert_named, say
 
-STUB: Final = "nova-conductor-stub"
-CONDUCTOR: Final = f"{STUB} serve"
-BOOT: Final = f"{STUB} boot --flavor m1.tiny --image cirros"
-COMPUTE: Final = "nova-compute-stub --hosts 1"
-CHECK: Final = f"{MANAGE} broker check"
-VALIDATE: Final = f"{MANAGE} config validate"
-AWAY: Final = "is it running, and is this its address"
+STUB = "nova-conductor-stub"
+CONDUCTOR = f"{STUB} serve"
+BOOT = f"{STUB} boot --flavor m1.tiny --image cirros"
+COMPUTE = "nova-compute-stub --hosts 1"
+CHECK = f"{MANAGE} broker check"
+VALIDATE = f"{MANAGE} config validate"
+AWAY = "is it running, and is this its address"
 
 
 @dataclass(frozen=True)
@@ -41,7 +36,7 @@ class Mistake:
     status: int
 
 
-def _rows(program: str, status: int, table: str) -> Iterator[tuple[str, Mistake]]:
+def _rows(program, status, table):
     """Rows of three lines: what it is called, the lines of the file, the names."""
     rows = table.strip().splitlines()
     for title, lines, names in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
@@ -50,7 +45,7 @@ def _rows(program: str, status: int, table: str) -> Iterator[tuple[str, Mistake]
         yield title, Mistake(program, text, tuple(names.strip().split(" | ")), status)
 
 
-STARTS: Final = """
+STARTS = """
 a number that is none
     [scheduler] max_attempts = many
     nova.conf:6: [scheduler] max_attempts: 'many' is not an integer
@@ -115,7 +110,7 @@ a release that nobody knows
     [upgrade_levels] baseapi = newest
     nova.conf:6: [upgrade_levels] baseapi | newest
 """
-VALIDATED: Final = """
+VALIDATED = """
 a name that is mistyped
     [scheduler] max_attemps = 3
     nova.conf:6: [scheduler] max_attemps: no such option; did you mean max_attempts?
@@ -126,7 +121,7 @@ an option in the wrong group
     [scheduler] host_subset_size = 3
     nova.conf:6: [scheduler] host_subset_size | did you mean [filter_scheduler] host_subset_size?
 """
-ASKED: Final = """
+ASKED = """
 no filters at all
     [filter_scheduler] enabled_filters =
     question: nova.conf:6: [filter_scheduler] enabled_filters: no filter is enabled
@@ -140,12 +135,12 @@ costs of long ago
     [DEFAULT] least_cost_functions = nova.scheduler.least_cost.noop
     question: nova.conf:6: [DEFAULT] least_cost_functions: it is gone | weighers
 """
-LOGGED: Final = """
+LOGGED = """
 a log that only the daemon may write
     [DEFAULT] log_dir = /no/such; debug = true
     There are no such compute hosts.
 """
-CONDUCTORS: Final = """
+CONDUCTORS = """
 a release that the conductor stub does not know
     [upgrade_levels] scheduler = newtn
     nova.conf:6: [upgrade_levels] scheduler | newtn
@@ -153,7 +148,7 @@ a conductor stub without a name
     [DEFAULT] host =
     nova.conf:6: [DEFAULT] host
 """
-COMPUTES: Final = """
+COMPUTES = """
 a driver of the compute stub's database that is not installed
     [database] connection = mysql+nothing://u:s3cret@h/nova
     nova.conf:6: [database] connection | mysql+nothing
@@ -164,7 +159,7 @@ a port of the compute stub's bus that is no number
     [DEFAULT] transport_url = rabbit://u:s3cret@h:port/
     nova.conf:6: [DEFAULT] transport_url
 """
-BOOTS: Final = """
+BOOTS = """
 a boot on a bus that nobody knows
     [DEFAULT] transport_url = carrier://u:s3cret@h/
     nova.conf:6: [DEFAULT] transport_url | carrier
@@ -175,7 +170,7 @@ a boot in a database of a kind that is not known
     [database] connection = sqlight:///x
     nova.conf:6: [database] connection | sqlight
 """
-ON_THE_COMMAND_LINE: Final = {
+ON_THE_COMMAND_LINE = {
     "no command": (MANAGE, ("no command is given", "--help"), exit_codes.USAGE),
     "a mistyped group": (f"{MANAGE} hots list", ("'hots'", "host?"), exit_codes.USAGE),
     "a mistyped command": (f"{MANAGE} host lst", ("host list?",), exit_codes.USAGE),
@@ -215,7 +210,7 @@ ON_THE_COMMAND_LINE: Final = {
     ),
 }
 
-MISTAKES: Final = {
+MISTAKES = {
     **dict(_rows(DAEMON, exit_codes.CONFIGURATION, STARTS)),
     **dict(_rows(VALIDATE, exit_codes.CONFIG_OPTION, VALIDATED)),
     **dict(_rows(VALIDATE, exit_codes.OK, ASKED)),
@@ -231,15 +226,13 @@ MISTAKES: Final = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_one_line_with_the_next_step(
-    tmp_path: Path, tables: str, mistake: Mistake
-) -> None:
+def test_a_mistake_is_one_line_with_the_next_step(tmp_path, tables, mistake):
     status, said = say(tmp_path, mistake.command, mistake.lines, tables)
     assert status == mistake.status, "\n".join(said)
     assert_named(said, mistake.names)
 
 
-FILES: Final[Mapping[str, tuple[bytes | None, tuple[str, ...]]]] = {
+FILES = {
     "no file": (None, ("nova.conf: no such file",)),
     "not UTF-8": (b"[DEFAULT]\nhost = a\n# caf\xe9\n", ("nova.conf:3: byte 0xe9", "UTF-8")),
     "a line without a value": (b"[DEFAULT]\nhost\n", ("nova.conf:2: ", "correct that line")),
@@ -249,9 +242,7 @@ FILES: Final[Mapping[str, tuple[bytes | None, tuple[str, ...]]]] = {
 
 @pytest.mark.parametrize("command", [DAEMON, COMPUTE, f"{MANAGE} host list", f"{STUB} list"])
 @pytest.mark.parametrize(("content", "names"), FILES.values(), ids=FILES.keys())
-def test_a_file_that_cannot_be_read_is_one_line(
-    tmp_path: Path, command: str, content: bytes | None, names: tuple[str, ...]
-) -> None:
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path, command, content, names):
     if content is not None:
         (tmp_path / "nova.conf").write_bytes(content)
     name, *words = command.split()
@@ -262,7 +253,7 @@ def test_a_file_that_cannot_be_read_is_one_line(
     assert [each for each in FOREIGN if each in line] == []
 
 
-REFUSED: Final = "[DEFAULT] transport_url: the broker refuses this service: "
+REFUSED = "[DEFAULT] transport_url: the broker refuses this service: "
 STRANGER, NOWHERE = "u:s3cret@{place}%2F", "guest:guest@{place}nowhere"
 
 
@@ -278,15 +269,7 @@ STRANGER, NOWHERE = "u:s3cret@{place}%2F", "guest:guest@{place}nowhere"
         (CHECK, "guest:guest@{place}%2F?ssl=true", ("TLS failed",), exit_codes.BROKER_TLS),
     ],
 )
-def test_a_broker_that_cannot_be_used(
-    tmp_path: Path,
-    tables: str,
-    rabbitmq: RabbitMQ,
-    command: str,
-    address: str,
-    names: tuple[str, ...],
-    status: int,
-) -> None:
+def test_a_broker_that_cannot_be_used(tmp_path, tables, rabbitmq, command, address, names, status):
     place = rabbitmq.url().rpartition("@")[2].partition("/")[0] + "/"
     url = f"rabbit://{address.format(place=place)}"
     ended, said = say(tmp_path, command, "", tables, url)
@@ -302,9 +285,7 @@ def test_a_broker_that_cannot_be_used(
     ],
     ids=["wrong password", "no such database"],
 )
-def test_a_database_that_cannot_be_used(
-    tmp_path: Path, mariadb: MariaDB, user: str, name: str, names: tuple[str, ...]
-) -> None:
+def test_a_database_that_cannot_be_used(tmp_path, mariadb, user, name, names):
     right, place = mariadb.url(name).removeprefix("mysql+pymysql://").split("@")
     url = f"mysql://{user.format(right=right)}@{place}"
     commands = {f"{MANAGE} host list": 1, f"{MANAGE} claims list": 1, f"{MANAGE} upgrade check": 2}
@@ -314,7 +295,7 @@ def test_a_database_that_cannot_be_used(
         assert_named(said, names)
 
 
-def test_tables_that_are_behind_or_missing(tmp_path: Path) -> None:
+def test_tables_that_are_behind_or_missing(tmp_path):
     url = f"sqlite:///{tmp_path}/nova.sqlite"
     for command in (f"{MANAGE} host list", COMPUTE, BOOT):
         status, said = say(tmp_path, command, "", url)
@@ -332,7 +313,7 @@ def test_tables_that_are_behind_or_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a disk needs root")
-def test_a_disk_that_is_full(tmp_path: Path) -> None:
+def test_a_disk_that_is_full(tmp_path):
     with SmallDisk(tmp_path / "disk", 64) as disk:
         disk.fill()
         url = f"sqlite:///{disk.folder}/nova.sqlite"
@@ -341,7 +322,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     assert_named(said, ("nova.conf:4: [database] connection: ",))
 
 
-def test_a_state_path_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_state_path_that_cannot_be_written(tmp_path):
     text = "[DEFAULT]\ntransport_url = rabbit://u:s3cret@127.0.0.1:1/\nstate_path = /proc/nope\n"
     (tmp_path / "nova.conf").write_text(text)
     commands = {DAEMON: 1, VALIDATE: exit_codes.CONFIG_SURROUNDINGS, f"{MANAGE} db sync": 1}
@@ -353,7 +334,7 @@ def test_a_state_path_that_cannot_be_written(tmp_path: Path) -> None:
         assert_named(said.splitlines(), ("nova.conf:3: [DEFAULT] state_path: ", "/proc/nope"))
 
 
-def test_a_port_that_is_taken(tmp_path: Path, tables: str) -> None:
+def test_a_port_that_is_taken(tmp_path, tables):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -364,7 +345,7 @@ def test_a_port_that_is_taken(tmp_path: Path, tables: str) -> None:
     assert_named(said, ("nova.conf:7: [metrics_endpoint] host", str(port), "already in use"))
 
 
-def test_a_case_that_cannot_be_decided_says_why(tmp_path: Path, tables: str) -> None:
+def test_a_case_that_cannot_be_decided_says_why(tmp_path, tables):
     case = {"name": "a/b", "semantics": "all", "now": "2026-01-01T00:00:00", "request": {}}
     fleet = {"compute_nodes": [], "services": [], "instances": [], "aggregates": []}
     config = {"filter_scheduler": {"enabled_filters": ["RamFliter"]}}

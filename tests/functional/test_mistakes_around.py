@@ -8,26 +8,22 @@ import shutil
 import socket
 import ssl
 import threading
-from collections.abc import Callable
-from pathlib import Path
-from typing import Final
 
 import pytest
 
 from scheduler import exit_codes
 from tests.servers import mariadb as mariadb_server
 from tests.servers import programs
-from tests.servers.certificates import NAME, Authority, Certificate
+from tests.servers.certificates import NAME
 from tests.servers.fixtures import require
 from tests.servers.mariadb import MariaDB
 from tests.servers.private import LOOPBACK
 from tests.world import process
 from tests.world.clock import Clock
-from tests.world.deployment import Deployment
 from tests.world.terminal import DAEMON, MANAGE, assert_named, say
 
 #: Options with a file that is another account's, and what is said of it.
-NOT_MINE: Final = {
+NOT_MINE = {
     "log": ("[DEFAULT]\nlog_file = {}", ("nova.conf:6: [DEFAULT] log_file: ", "may write there")),
     "logging file": (
         "[DEFAULT]\nlog_config_append = {}",
@@ -47,11 +43,11 @@ NOT_MINE: Final = {
     ),
 }
 #: Root without the right to read what it may not.
-AS_ANYBODY: Final = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+AS_ANYBODY = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 
 @pytest.fixture
-def not_mine(tmp_path: Path) -> Path:
+def not_mine(tmp_path):
     """A file of another account, which nobody else may read."""
     if os.geteuid() != 0 or shutil.which(AS_ANYBODY[0]) is None:
         pytest.skip("giving a file away needs root, and giving up rights setpriv")
@@ -63,15 +59,13 @@ def not_mine(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("lines", "names"), NOT_MINE.values(), ids=NOT_MINE.keys())
-def test_a_file_that_the_daemon_may_not_read(
-    tmp_path: Path, tables: str, not_mine: Path, lines: str, names: tuple[str, ...]
-) -> None:
+def test_a_file_that_the_daemon_may_not_read(tmp_path, tables, not_mine, lines, names):
     status, said = say(tmp_path, DAEMON, lines.format(not_mine), tables, run_by=AS_ANYBODY)
     assert status == exit_codes.CONFIGURATION, "\n".join(said)
     assert_named(said, names)
 
 
-def test_a_configuration_that_the_daemon_may_not_read(tmp_path: Path, not_mine: Path) -> None:
+def test_a_configuration_that_the_daemon_may_not_read(tmp_path, not_mine):
     folder = tmp_path / "conf.d"
     folder.mkdir(mode=0o700)
     os.chown(folder, not_mine.stat().st_uid, -1)
@@ -83,22 +77,20 @@ def test_a_configuration_that_the_daemon_may_not_read(tmp_path: Path, not_mine: 
         assert "this user may not read it" in line
 
 
-EXPIRED: Final = ("certificate has expired", "renew it, or see whether this machine's clock")
+EXPIRED = ("certificate has expired", "renew it, or see whether this machine's clock")
 
 
 @pytest.fixture(scope="module")
-def expired(authority: Authority) -> Certificate:
+def expired(authority):
     return authority.certificate_until(datetime.datetime.now() - datetime.timedelta(days=1))
 
 
-def test_a_certificate_of_the_broker_that_has_expired(
-    tmp_path: Path, tables: str, authority: Authority, expired: Certificate
-) -> None:
+def test_a_certificate_of_the_broker_that_has_expired(tmp_path, tables, authority, expired):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*expired.write(tmp_path))
     with socket.create_server((LOOPBACK, 0)) as server:
 
-        def refuse() -> None:
+        def refuse():
             with contextlib.suppress(ValueError):  # until the server is closed
                 while server.fileno() >= 0:
                     with contextlib.suppress(OSError):
@@ -112,9 +104,7 @@ def test_a_certificate_of_the_broker_that_has_expired(
     assert_named(said, ("TLS failed", *EXPIRED))
 
 
-def test_a_certificate_of_the_database_that_has_expired(
-    tmp_path: Path, authority: Authority, expired: Certificate
-) -> None:
+def test_a_certificate_of_the_database_that_has_expired(tmp_path, authority, expired):
     require(mariadb_server.PROGRAMS)
     with MariaDB(certificate=expired) as server:
         url = f"{server.url('mysql', host=NAME)}?ssl_ca={authority.file}"
@@ -125,8 +115,8 @@ def test_a_certificate_of_the_database_that_has_expired(
 
 
 def test_two_daemons_of_one_name_and_a_record_that_is_deleted(
-    deployment: Callable[..., Deployment], transport_url: str, sqlite_url: str
-) -> None:
+    deployment, transport_url, sqlite_url
+):
     settings = {"DEFAULT": {"report_interval": 1}}
     cloud = deployment(transport_url, sqlite_url, settings=settings)
     cloud.sync_database()
@@ -148,9 +138,7 @@ def test_two_daemons_of_one_name_and_a_record_that_is_deleted(
 @pytest.mark.parametrize(
     ("seconds", "said"), [(3600, "s ahead of"), (-3600, "s behind")], ids=["ahead", "behind"]
 )
-def test_a_clock_that_is_an_hour_off(
-    deployment: Callable[..., Deployment], tmp_path: Path, mariadb_url: str, seconds: int, said: str
-) -> None:
+def test_a_clock_that_is_an_hour_off(deployment, tmp_path, mariadb_url, seconds, said):
     require((programs.FAKETIME,))
     clock = Clock(tmp_path / "clock")
     clock.jump(seconds)

@@ -1,15 +1,13 @@
 """Servers that change their host, on a real broker, told from the command line."""
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from scheduler.concurrency import THREADING
 from tests.world import usage
 from tests.world.booting import boot
-from tests.world.deployment import CommandFailed, Deployment
+from tests.world.deployment import CommandFailed
 
 HOSTS = 3
 WAIT = ("--wait", "--timeout", "60")
@@ -17,14 +15,14 @@ SETTINGS = {"DEFAULT": {"reserved_host_memory_mb": 0}}
 
 
 @pytest.fixture(params=[None, "newton"], ids=["today", "computes of Newton"])
-def cloud(request, on_sqlite) -> Iterator[Deployment]:
+def cloud(request, on_sqlite):
     """Three hosts that speak an old version or today's."""
     caps = {"upgrade_levels": {"compute": request.param}} if request.param else {}
     with on_sqlite(backend=THREADING, settings={**SETTINGS, **caps}) as made:
         yield made.start(HOSTS, "--build-seconds", "0")
 
 
-def move(cloud: Deployment, *words: str) -> dict[str, Any]:
+def move(cloud, *words):
     (row,) = cloud.rows("nova-conductor-stub", *words, *WAIT)
     return dict(row)
 

@@ -3,14 +3,11 @@
 import re
 import threading
 import uuid
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
-from conductor_stub.rpcapi import SchedulerAPI
 from scheduler import errors
 from scheduler.concurrency import EVENTLET, THREADING
 from tests.nova_layouts import NEWTON
@@ -22,9 +19,9 @@ from tests.servers.private import unique_name
 from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.bus import a_context, scheduler_api
-from tests.world.deployment import CommandFailed, Deployment
+from tests.world.deployment import CommandFailed
 
-BIG: dict[str, Any] = {
+BIG = {
     "memory_mb": 2**30,
     "free_ram_mb": 2**30,
     "vcpus": 2**16,
@@ -34,7 +31,7 @@ BIG: dict[str, Any] = {
 HALF = {name: number // 2 for name, number in BIG.items()}
 
 
-def settings(nova: Nova, **database: Any) -> dict[str, dict[str, Any]]:
+def settings(nova, **database):
     return {
         "DEFAULT": {"service_down_time": 3600, "report_interval": 1},
         "api_database": {"connection": nova.urls["api"]},
@@ -42,7 +39,7 @@ def settings(nova: Nova, **database: Any) -> dict[str, dict[str, Any]]:
     }
 
 
-def answer(api: SchedulerAPI, **fields: object) -> tuple[str, str] | str:
+def answer(api, **fields):
     """Host and cell that a request gets, or the name of the error."""
     own = str(uuid.uuid4())
     try:
@@ -57,9 +54,9 @@ def answer(api: SchedulerAPI, **fields: object) -> tuple[str, str] | str:
 
 
 @pytest.fixture
-def nova(mariadb) -> Iterator[Nova]:
+def nova(mariadb):
     """cell0, a cell reached by a template, and a disabled one, on the server of all tests."""
-    names: list[str] = []
+    names = []
 
     def make_url():
         names.append(mariadb.create_database())
@@ -79,28 +76,28 @@ def nova(mariadb) -> Iterator[Nova]:
         mariadb.drop_database(name)
 
 
-def name_of(url: str) -> str:
+def name_of(url):
     return str(make_url(url).database)
 
 
 class Asking(threading.Thread):
     """Asks again and again until it is told to end; keeps what it was answered."""
 
-    def __init__(self, api: SchedulerAPI) -> None:
+    def __init__(self, api):
         super().__init__()
         self._api = api
         self._end = threading.Event()
-        self.answers: list[Any] = []
+        self.answers = []
 
-    def run(self) -> None:
+    def run(self):
         while not self._end.is_set():
             self.answers.append(answer(self._api))
 
-    def end(self) -> None:
+    def end(self):
         self._end.set()
         self.join()
 
-    def wait_for(self, host: str) -> None:
+    def wait_for(self, host):
         """Return once the newest answer is *host*."""
         count = len(self.answers)
         wait_until(
@@ -155,9 +152,9 @@ def test_a_cell_goes_and_comes_back_under_load(
         assert scheduler.terminate() == 0
 
 
-def everything(nova: Nova) -> dict[str, Any]:
+def everything(nova):
     """Every row of every database, but those of the scheduler's own service."""
-    found: dict[str, Any] = {}
+    found = {}
     for name, url in nova.urls.items():
         engine = sa.create_engine(url)
         with engine.connect() as connection:
@@ -168,12 +165,12 @@ def everything(nova: Nova) -> dict[str, Any]:
     return found
 
 
-def own_rows(nova: Nova) -> list[Any]:
+def own_rows(nova):
     query = "SELECT host, report_count, version FROM services WHERE `binary` = 'nova-scheduler'"
     return nova.execute("cell0", query)
 
 
-def refusal(cloud: Deployment) -> str:
+def refusal(cloud):
     """The one line with which the scheduler does not start."""
     scheduler = cloud.start_scheduler()
     assert scheduler.wait() != 0
@@ -241,7 +238,7 @@ def test_new_hosts_are_mapped(nova, mariadb, deployment, transport_url):
     }
     scheduler = deployment(transport_url, main, settings=options).start_scheduler().wait_ready()
 
-    def mapped() -> list[Any]:
+    def mapped():
         return nova.execute("api", "SELECT host FROM host_mappings ORDER BY host")
 
     wait_until(lambda: mapped() == [("a1",), ("a2",), ("c1",)], 60, "the first hosts")

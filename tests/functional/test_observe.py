@@ -6,7 +6,6 @@ import signal
 import socket
 import time
 import urllib.parse
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,15 +43,15 @@ class Observed:
     endpoint: Endpoint
 
     @property
-    def transport_url(self) -> str:
+    def transport_url(self):
         return self.broker.url()
 
-    def workers(self) -> list[psutil.Process]:
+    def workers(self):
         return psutil.Process(self.daemon.pid).children()
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[RabbitMQ]:
+def broker():
     """One that the tests here may stop."""
     require(PROGRAMS)
     with RabbitMQ() as server:
@@ -60,7 +59,7 @@ def broker() -> Iterator[RabbitMQ]:
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def observed(request, broker, tmp_path_factory) -> Iterator[Observed]:
+def observed(request, broker, tmp_path_factory):
     folder = tmp_path_factory.mktemp("observed")
     database_url = f"sqlite:///{folder}/nova.sqlite"
     settings = {
@@ -80,15 +79,15 @@ def observed(request, broker, tmp_path_factory) -> Iterator[Observed]:
         assert set(Path("/tmp").glob(f"nova-scheduler-{daemon.pid}-*")) <= of_killed_ones
 
 
-def uuid(number: int) -> str:
+def uuid(number):
     return f"00000000-0000-4000-8000-{number:012d}"
 
 
-def grown(observed: Observed, before: Metrics, number: float, *series: str) -> Metrics:
+def grown(observed, before, number, *series):
     """The metrics when *series* has grown by *number* since *before*."""
-    latest: Metrics = {}
+    latest = {}
 
-    def has_grown() -> bool:
+    def has_grown():
         latest.update(observed.endpoint.metrics())
         return latest.get(series, 0) - before.get(series, 0) == number
 
@@ -245,7 +244,7 @@ def test_a_worker_that_hangs_and_one_that_is_killed(observed):
     assert [after[key] for key in outcomes] == [before[key] for key in outcomes]
 
 
-def is_unhealthy(endpoint: Endpoint) -> bool:
+def is_unhealthy(endpoint):
     """Whether it says so; the worker that hangs may just have taken the question."""
     try:
         return endpoint.failing("/healthz")[0] == 503

@@ -3,9 +3,7 @@
 Reference pages rpc, sections 1 and 2.4, scheduling, 13, and conductor, 13.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -24,7 +22,7 @@ from tests.world.process import Daemon
 
 RUN_INSTANCE = "derived-havana-run_instance-v2.9.cast"
 PREP_RESIZE = "derived-havana-prep_resize-v2.0.cast"
-UUIDS: list[str] = recorded(RUN_INSTANCE)["args"]["request_spec"]["instance_uuids"]
+UUIDS = recorded(RUN_INSTANCE)["args"]["request_spec"]["instance_uuids"]
 GHOST = "f4a0f8c0-0000-4000-8000-0000000000ff"
 EVENTS = "notifications"
 
@@ -39,7 +37,7 @@ class Site:
     #: Of all that this test sends.
     request_id: str
 
-    def cast(self, name: str, **args: Any) -> None:
+    def cast(self, name, **args):
         """Send the recorded message with *args* changed, as a new message."""
         message = recorded(name)
         message["args"].update(args)
@@ -49,7 +47,7 @@ class Site:
         }
         self.raw.publish(enveloped({**message, **own}))
 
-    def sent_to(self, queue: str) -> list[dict[str, Any]]:
+    def sent_to(self, queue):
         """The messages in *queue* because of this test; the queue is empty then.
 
         What is told of an earlier test's request may come after that request's answer.
@@ -57,18 +55,18 @@ class Site:
         sent = self.raw.taken_from(queue)
         return [each for each in sent if each["_context_request_id"] == self.request_id]
 
-    def instance(self, uuid: str) -> objects.Instance:
+    def instance(self, uuid):
         with self.database.read() as connection:
             return instances.get(connection, uuid)
 
-    def fault(self, uuid: str) -> str | None:
+    def fault(self, uuid):
         with self.database.read() as connection:
             fault = instances.latest_faults(connection, [uuid]).get(uuid)
         return fault and fault.message
 
 
 @pytest.fixture(scope="module")
-def running(on_sqlite) -> Iterator[tuple[Daemon, Database, str]]:
+def running(on_sqlite):
     settings = {
         "DEFAULT": {"host": "sched1", "service_down_time": 3600},
         "oslo_messaging_notifications": {"driver": "messagingv2"},
@@ -80,13 +78,13 @@ def running(on_sqlite) -> Iterator[tuple[Daemon, Database, str]]:
         yield deployment.start_scheduler().wait_ready(), database, deployment.transport_url
 
 
-def _tables_of_instances() -> list[sa.Table]:
+def _tables_of_instances():
     tables = [each for each in metadata.sorted_tables if each.name.startswith("instance")]
     return tables[::-1]
 
 
 @pytest.fixture
-def site(running) -> Iterator[Site]:
+def site(running):
     """That scheduler, with two new servers, running actions, and empty queues."""
     daemon, database, url = running
     own = recorded(RUN_INSTANCE)["args"]["request_spec"]["instance_properties"]
@@ -106,19 +104,19 @@ def site(running) -> Iterator[Site]:
         yield Site(daemon, database, raw, request_id)
 
 
-def casts(site: Site) -> list[tuple[str, dict[str, Any]]]:
+def casts(site):
     return [(h, each) for h in fleet.HOSTS for each in site.sent_to(f"compute.{h}")]
 
 
-def told(site: Site, priority: str = "info") -> list[dict[str, Any]]:
+def told(site, priority="info"):
     return site.sent_to(f"{EVENTS}.{priority}")
 
 
-def collected(site: Site, function: Any, count: int) -> list[Any]:
+def collected(site, function, count):
     """*count* messages, however long they take to arrive."""
-    found: list[Any] = []
+    found = []
 
-    def complete() -> bool:
+    def complete():
         found.extend(function(site))
         return len(found) >= count
 
@@ -157,7 +155,7 @@ def test_every_server_is_cast_to_a_host(site):
     wait_until(lambda: results(site) == ["Success"] * 2, describe=lambda: str(results(site)))
 
 
-def results(site: Site) -> list[str | None]:
+def results(site):
     with site.database.read() as connection:
         query = sa.select(instance_events.events.c.result)
         return list(connection.execute(query).scalars())
@@ -280,7 +278,7 @@ def test_select_hosts(site, version):
     assert set(reply["result"]) <= set(fleet.HOSTS)
 
 
-def a_call(method: str, version: str, **args: Any) -> dict[str, Any]:
+def a_call(method, version, **args):
     request = recorded("derived-havana-select_hosts-v2.6.request")
     return {**request, "method": method, "version": version, "args": args}
 
@@ -297,7 +295,7 @@ def test_host_resources(site):
 
 
 #: Method, version, arguments, and the class of the error that is answered, if it is one.
-OTHER_METHODS: list[tuple[str, str, dict[str, Any], str | None]] = [
+OTHER_METHODS = [
     ("get_backdoor_port", "2.5", {}, None),
     ("create_volume", "2.3", {"volume_id": "v", "snapshot_id": None}, None),
     (

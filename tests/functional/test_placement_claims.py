@@ -2,10 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,11 +13,10 @@ from scheduler.db import migration
 from scheduler.db.database import Database
 from tests.builders import a_request
 from tests.functional.placement_fleet import MB, PROJECT, USER, Context, Fleet, Worker, a_name
-from tests.servers.placement import Placement
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def database(tmp_path):
     made = Database(f"sqlite:///{tmp_path}/fleet.sqlite")
     migration.sync(made)
     yield made
@@ -28,7 +24,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def fleet(database: Database, placement_server: Placement, request: pytest.FixtureRequest) -> Fleet:
+def fleet(database, placement_server, request):
     return Fleet(database, placement_server, getattr(request, "param", "chosen"))
 
 
@@ -36,18 +32,18 @@ def fleet(database: Database, placement_server: Placement, request: pytest.Fixtu
 BOTH = pytest.mark.parametrize("fleet", ["chosen", "fleet"], indirect=True)
 
 
-def a_worker(fleet: Fleet, **options: Any) -> Worker:
+def a_worker(fleet, **options):
     settings = fleet.placement.settings
     return Worker(fleet.database, settings, placement_query=fleet.query, **options)
 
 
-def three_hosts(fleet: Fleet) -> None:
+def three_hosts(fleet):
     for host in ("p1", "p2", "p3"):
         fleet.add(host)
 
 
 @BOTH
-def test_the_chosen_host_is_claimed_and_alternates_say_how_to(fleet: Fleet) -> None:
+def test_the_chosen_host_is_claimed_and_alternates_say_how_to(fleet):
     three_hosts(fleet)
     name = a_name()
     ((chosen, *others),) = a_worker(fleet).select("req-1", [name])
@@ -62,7 +58,7 @@ def test_the_chosen_host_is_claimed_and_alternates_say_how_to(fleet: Fleet) -> N
 
 
 @BOTH
-def test_hosts_that_placement_does_not_offer_are_not_chosen(fleet: Fleet) -> None:
+def test_hosts_that_placement_does_not_offer_are_not_chosen(fleet):
     fleet.add("p1", known=False)
     fleet.add("p2", traits=["CUSTOM_SLOW", "COMPUTE_STATUS_DISABLED"])
     fleet.add("p3", traits=["CUSTOM_SLOW"])
@@ -80,7 +76,7 @@ def test_hosts_that_placement_does_not_offer_are_not_chosen(fleet: Fleet) -> Non
 
 
 @BOTH
-def test_all_instances_or_none_are_claimed(fleet: Fleet) -> None:
+def test_all_instances_or_none_are_claimed(fleet):
     three_hosts(fleet)
     worker = a_worker(fleet)
     names = [a_name() for _ in range(4)]
@@ -94,12 +90,12 @@ def test_all_instances_or_none_are_claimed(fleet: Fleet) -> None:
 
 
 @BOTH
-def test_workers_that_race_fill_the_fleet_and_no_more(fleet: Fleet) -> None:
+def test_workers_that_race_fill_the_fleet_and_no_more(fleet):
     three_hosts(fleet)
     workers = [a_worker(fleet) for _ in range(2)]
     names = [a_name() for _ in range(16)]
 
-    def ask(number: int) -> str | None:
+    def ask(number):
         try:
             return workers[number % 2].hosts(f"req-{number}", [names[number]], MB // 4)[0]
         except errors.NoValidHost:
@@ -119,7 +115,7 @@ def test_requests_of_several_servers_that_race_are_placed_whole_and_leak_nothing
     workers = [a_worker(fleet) for _ in range(3)]
     requests = [[a_name(), a_name()] for _ in range(9)]
 
-    def ask(number: int) -> list[str]:
+    def ask(number):
         try:
             return workers[number % 3].hosts(f"req-{number}", requests[number], MB // 4)
         except errors.NoValidHost:
@@ -143,7 +139,7 @@ def test_requests_of_several_servers_that_race_are_placed_whole_and_leak_nothing
             each.hosts("req-last", [a_name()], MB // 4)
 
 
-def test_a_request_delivered_to_two_workers_is_claimed_once(fleet: Fleet) -> None:
+def test_a_request_delivered_to_two_workers_is_claimed_once(fleet):
     three_hosts(fleet)
     names = [a_name(), a_name(), a_name()]
     for name in names:
@@ -160,13 +156,13 @@ def test_a_request_delivered_to_two_workers_is_claimed_once(fleet: Fleet) -> Non
     assert json.loads(repeated.allocation_request) == json.loads(chosen.allocation_request)
 
 
-def test_a_request_that_two_workers_decide_at_once_gets_one_answer(fleet: Fleet) -> None:
+def test_a_request_that_two_workers_decide_at_once_gets_one_answer(fleet):
     three_hosts(fleet)
     workers = [a_worker(fleet) for _ in range(2)]
     for number in range(4):
         names = [a_name(), a_name()]
 
-        def ask(worker: Worker, names: list[str] = names, number: int = number) -> list[str]:
+        def ask(worker, names=names, number=number):
             # The broker has sent it to one, whose acknowledgement was lost, and so to another.
             is_again = worker is workers[1]
             return worker.hosts(f"req-{number}", names, MB // 4, is_redelivered=is_again)
@@ -178,7 +174,7 @@ def test_a_request_that_two_workers_decide_at_once_gets_one_answer(fleet: Fleet)
     assert sum(fleet.used_mb().values()) == 8 * MB // 4
 
 
-def test_a_retry_replaces_what_the_failed_host_had(fleet: Fleet) -> None:
+def test_a_retry_replaces_what_the_failed_host_had(fleet):
     three_hosts(fleet)
     worker, name = a_worker(fleet), a_name()
     (failed,) = worker.hosts("req-1", [name])
@@ -187,7 +183,7 @@ def test_a_retry_replaces_what_the_failed_host_had(fleet: Fleet) -> None:
     assert fleet.host_of(name) == [host]
 
 
-def test_a_move_keeps_what_the_instance_has(fleet: Fleet) -> None:
+def test_a_move_keeps_what_the_instance_has(fleet):
     three_hosts(fleet)
     worker, name = a_worker(fleet), a_name()
     (source,) = worker.hosts("req-1", [name])
@@ -196,7 +192,7 @@ def test_a_move_keeps_what_the_instance_has(fleet: Fleet) -> None:
     assert fleet.host_of(name) == sorted([source, target])
 
 
-def test_a_rebuild_claims_nothing(fleet: Fleet) -> None:
+def test_a_rebuild_claims_nothing(fleet):
     fleet.add("p1")
     worker, name = a_worker(fleet), a_name()
     hints = {"_nova_check_type": ["rebuild"]}
@@ -206,14 +202,14 @@ def test_a_rebuild_claims_nothing(fleet: Fleet) -> None:
 
 
 @BOTH
-def test_a_forced_host_is_asked_for_alone(fleet: Fleet) -> None:
+def test_a_forced_host_is_asked_for_alone(fleet):
     three_hosts(fleet)
     worker = a_worker(fleet, max_placement_results=1)
     for host in ("p1", "p2", "p3"):
         assert worker.hosts(f"req-{host}", [a_name()], force_hosts=[host]) == [host]
 
 
-def test_the_conductor_claims_an_alternate(fleet: Fleet) -> None:
+def test_the_conductor_claims_an_alternate(fleet):
     three_hosts(fleet)
     worker, name = a_worker(fleet), a_name()
     ((chosen, full, free),) = worker.select("req-1", [name])

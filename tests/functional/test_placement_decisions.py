@@ -6,9 +6,7 @@ hosts differ in weight and never in room, which only Placement counts.
 
 import os
 import random
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +15,6 @@ from scheduler import errors, objects
 from scheduler.db import migration
 from scheduler.db.database import Database
 from tests.functional.placement_fleet import MB, Fleet, Worker, a_name
-from tests.servers.placement import Placement
 
 FLEETS = int(os.environ.get("PLACEMENT_FLEETS", "2"))
 REQUESTS, HOSTS = 20, 9
@@ -34,10 +31,10 @@ ALL = {"max_attempts": HOSTS + 1, "placement_query": "fleet"}
 class World:
     """A random fleet, its workers and what can be asked of it."""
 
-    def __init__(self, fleet: Fleet, rng: random.Random) -> None:
+    def __init__(self, fleet, rng):
         self._fleet, self._placement, self._rng = fleet, fleet.placement, rng
-        self._held: list[str] = []
-        self.providers: list[str] = []
+        self._held = []
+        self.providers = []
         self.aggregates = [a_name() for _ in range(3)]
         self.has_shared_disk = rng.random() < 0.4
         weights = enumerate(rng.sample(range(99), HOSTS))
@@ -52,13 +49,13 @@ class World:
                 traits = [FAST_CARD] * rng.randrange(2)
                 self._provider({CARD: rng.randrange(1, 3)}, traits, parent=node)
 
-    def _provider(self, *what: Any, **more: Any) -> None:
+    def _provider(self, *what, **more):
         self.providers.append(a_name())
         self._placement.add_node(self.providers[-1], *what, **more)
 
-    def _described(self) -> dict[str, Any]:
+    def _described(self):
         rng = self._rng
-        inventory: dict[str, Any] = {
+        inventory = {
             "VCPU": rng.choice((2, 8)),
             "MEMORY_MB": {"total": MB, "max_unit": rng.choice((MB // 2, MB)), "reserved": 256},
             "DISK_GB": 0 if self.has_shared_disk and rng.random() < 0.6 else rng.choice((5, 50)),
@@ -71,11 +68,11 @@ class World:
         aggregates = [each for each in self.aggregates if rng.random() < 0.5]
         return {"inventory": inventory, "traits": traits, "aggregates": aggregates}
 
-    def request(self) -> dict[str, Any]:
+    def request(self):
         """What one request asks for."""
         rng = self._rng
         specs, how = dict[str, str](), dict[str, Any]()
-        aspects: list[Callable[[], None]] = [
+        aspects = [
             lambda: specs.update({f"trait:{rng.choice(TRAITS)}": "required"}),
             lambda: specs.update({f"trait:{rng.choice(TRAITS)}": "forbidden"}),
             lambda: specs.update({f"resources:{THING}": str(rng.randrange(1, 3))}),
@@ -101,7 +98,7 @@ class World:
             "flavor": flavor,
         } | how
 
-    def _destination(self) -> objects.Destination:
+    def _destination(self):
         rng = self._rng
         sets = [
             rng.sample(self.aggregates, rng.choice((1, 2))) for _ in range(rng.choice((1, 1, 2)))
@@ -112,11 +109,11 @@ class World:
             forbidden_aggregates=without,
         )
 
-    def _level(self) -> objects.RequestLevelParams:
+    def _level(self):
         name = self._rng.choice(("root_required", "root_forbidden"))
         return objects.RequestLevelParams(**{name: {self._rng.choice(TRAITS)}})
 
-    def ask(self, worker: Worker, how: dict[str, Any], count: int) -> list[list[str]]:
+    def ask(self, worker, how, count):
         """The hosts for so many servers, which hold them from now on; none if refused."""
         names = [a_name() for _ in range(count)]
         try:
@@ -131,13 +128,13 @@ class World:
         self._held += names
         return [[each.service_host for each in row] for row in answer]
 
-    def take_back(self, most: int) -> None:
+    def take_back(self, most):
         """Delete the allocations of the latest servers, at *most* so many."""
         for each in self._held[-most:] if most else ():
             self._placement.call("DELETE", f"/allocations/{each}")
         del self._held[len(self._held) - most :]
 
-    def forget(self) -> None:
+    def forget(self):
         """Take all of it out of Placement, which other tests use."""
         self.take_back(len(self._held))
         for each in reversed(self.providers):
@@ -145,7 +142,7 @@ class World:
 
 
 @contextmanager
-def a_world(placement: Placement, folder: Path, number: int) -> Iterator[tuple[World, Fleet]]:
+def a_world(placement, folder, number):
     placement.call("PUT", f"/resource_classes/{THING}")
     placement.call("PUT", f"/resource_classes/{CARD}")
     placement.call("PUT", f"/traits/{FAST_CARD}")

@@ -15,7 +15,7 @@ CARD = "CUSTOM_CARD"
 REQUEST_ID = "00000000-0000-4000-8000-000000000077"
 
 
-def pools(*providers: str) -> str:
+def pools(*providers):
     """The column of a host with one free card per provider."""
     several = [
         {"vendor_id": "8086", "product_id": "1520", "numa_node": None, "count": 1}
@@ -26,7 +26,7 @@ def pools(*providers: str) -> str:
     return json.dumps(objects.PciDevicePoolList(objects=found).obj_to_primitive())
 
 
-def a_card() -> dict[str, object]:
+def a_card():
     """One card, as conductors ask for it."""
     request = objects.InstancePCIRequest(
         count=1, spec=[{"vendor_id": "8086"}], alias_name="card", request_id=REQUEST_ID
@@ -39,9 +39,7 @@ def a_card() -> dict[str, object]:
 @pytest.mark.parametrize(
     ("enabled", "hosts"), [("PciPassthroughFilter", []), ("NUMATopologyFilter", ["p1"])]
 )
-def test_devices_are_compared_where_a_filter_does(
-    database, placement_server, enabled, hosts
-) -> None:
+def test_devices_are_compared_where_a_filter_does(database, placement_server, enabled, hosts):
     fleet, in_use, free = Fleet(database, placement_server), a_name(), a_name()
     fleet.placement.call("PUT", f"/resource_classes/{CARD}")
     node = fleet.add("p1", report={"pci_stats": pools(free)})
@@ -54,7 +52,7 @@ def test_devices_are_compared_where_a_filter_does(
 
 
 @pytest.mark.parametrize("query", ["chosen", "fleet"])
-def test_only_offers_with_free_devices_are_claimed(database, placement_server, query) -> None:
+def test_only_offers_with_free_devices_are_claimed(database, placement_server, query):
     fleet, cards = Fleet(database, placement_server, query), [a_name() for _each in range(3)]
     fleet.placement.call("PUT", f"/resource_classes/{CARD}")
     node = fleet.add("p1", report={"pci_stats": pools(*cards[:2])})  # the third is in use

@@ -1,19 +1,14 @@
 """HTTP as it is in the world: connections that are closed, servers that are busy, tokens, TLS."""
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from scheduler import errors
 from tests.functional.placement_fleet import MB, Fleet, Worker, a_name
 from tests.functional.test_placement_claims import database
-from tests.servers.certificates import Authority
-from tests.servers.placement import Placement
 from tests.servers.placement_proxy import PASSWORD, Keystone, PlacementProxy
 
 __all__ = ["database"]
@@ -25,7 +20,7 @@ SOON_SECONDS = 40.0
 
 
 @pytest.fixture
-def fleet(database, placement_server: Placement) -> Fleet:
+def fleet(database, placement_server):
     fleet = Fleet(database, placement_server)
     for host in ("p1", "p2", "p3"):
         fleet.add(host)
@@ -33,17 +28,17 @@ def fleet(database, placement_server: Placement) -> Fleet:
 
 
 @pytest.fixture
-def ending() -> Iterator[ExitStack]:
+def ending():
     with ExitStack() as stack:
         yield stack
 
 
-def fills_the_fleet(fleet: Fleet, settings: dict[str, Any], workers: int = 2) -> None:
+def fills_the_fleet(fleet, settings, workers=2):
     """Let callers fill the fleet to the last slot: each gets an answer, then there is no more."""
     several = [Worker(fleet.database, settings) for _ in range(workers)]
     names = [a_name() for _ in range(SLOTS)]
 
-    def ask(number: int) -> list[str]:
+    def ask(number):
         return several[number % workers].hosts(f"req-{number}", [names[number]], MB // 4)
 
     began = time.monotonic()
@@ -76,7 +71,7 @@ def test_calls_that_fail_on_the_way_lose_nothing(fleet, ending, protocol, misbeh
     assert proxy.seen == set(misbehaves)
 
 
-def test_kept_connections_may_outnumber_the_processes(fleet: Fleet, ending: ExitStack) -> None:
+def test_kept_connections_may_outnumber_the_processes(fleet, ending):
     proxy = ending.enter_context(PlacementProxy(fleet.placement.port, processes=2))
     settings = {**fleet.placement.settings, "endpoint_override": proxy.endpoint}
     fills_the_fleet(fleet, settings, workers=4)
@@ -84,8 +79,8 @@ def test_kept_connections_may_outnumber_the_processes(fleet: Fleet, ending: Exit
 
 @pytest.mark.parametrize("is_known", [True, False])
 def test_a_private_authority_is_trusted_if_it_is_named(
-    fleet: Fleet, ending: ExitStack, authority: Authority, tmp_path: Path, is_known: bool
-) -> None:
+    fleet, ending, authority, tmp_path, is_known
+):
     proxy = PlacementProxy(fleet.placement.port, authority=authority, folder=tmp_path)
     ending.enter_context(proxy)
     trusted = authority.file if is_known else authority.stranger
@@ -101,7 +96,7 @@ def test_a_private_authority_is_trusted_if_it_is_named(
 
 
 @pytest.mark.parametrize("password", [PASSWORD, "wrong"])
-def test_tokens_that_expire_are_replaced(fleet: Fleet, ending: ExitStack, password: str) -> None:
+def test_tokens_that_expire_are_replaced(fleet, ending, password):
     keystone = ending.enter_context(Keystone(calls=15))
     proxy = ending.enter_context(PlacementProxy(fleet.placement.port, keystone=keystone))
     keystone.placement = proxy.endpoint

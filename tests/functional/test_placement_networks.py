@@ -1,7 +1,6 @@
 """Routed networks: segments from a stand-in for Neutron, their aggregates from a real Placement."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -9,7 +8,6 @@ from scheduler import errors, objects
 from tests.functional.placement_fleet import Fleet, Worker, a_name
 from tests.functional.test_placement_claims import database
 from tests.servers.loopback_http import ADDRESS, LoopbackServer, QuietHandler
-from tests.servers.placement import Placement
 
 __all__ = ["database"]
 
@@ -19,13 +17,13 @@ OPTION = "query_placement_for_routed_network_aggregates"
 class Neutron(LoopbackServer):
     """Answers each path as ``answers`` says."""
 
-    def __init__(self) -> None:
-        self.answers: dict[str, object] = {}
+    def __init__(self):
+        self.answers = {}
         super().__init__(_Handler)
 
 
 class _Handler(QuietHandler):
-    def answer(self) -> None:
+    def answer(self):
         found = self.server.owner.answers.get(self.path)
         content = json.dumps(found).encode()
         self.send_response(404 if found is None else 200)
@@ -35,19 +33,19 @@ class _Handler(QuietHandler):
 
 
 @pytest.fixture
-def neutron() -> Iterator[Neutron]:
+def neutron():
     with Neutron() as server:
         yield server
 
 
-def networks(**ids: str) -> dict[str, objects.NetworkRequestList]:
+def networks(**ids):
     request = objects.NetworkRequest(**{"network_id": None, **ids})
     return {"requested_networks": objects.NetworkRequestList(objects=[request])}
 
 
 @pytest.mark.parametrize("query", ["chosen", "fleet"])
-def test_hosts_are_on_a_segment_of_each_network(database, placement_server, neutron, query) -> None:
-    placement: Placement = placement_server
+def test_hosts_are_on_a_segment_of_each_network(database, placement_server, neutron, query):
+    placement = placement_server
     fleet = Fleet(database, placement, query)
     here, there, network, port = (a_name() for _each in range(4))
     fleet.add("p1", report={"free_ram_mb": 9000})

@@ -1,7 +1,6 @@
 """Deciding among all hosts, and asking a real Placement about the chosen one."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -9,7 +8,6 @@ from scheduler import errors
 from scheduler.explain.answer import explained, to_dict
 from tests.functional.placement_fleet import MB, Fleet, Worker, a_name
 from tests.functional.test_placement_claims import database
-from tests.servers.placement import Placement
 from tests.waiting import wait_until
 
 __all__ = ["database"]
@@ -19,15 +17,15 @@ SHARING = "MISC_SHARES_VIA_AGGREGATE"
 
 
 @pytest.fixture
-def fleet(database, placement_server: Placement) -> Fleet:
+def fleet(database, placement_server):
     return Fleet(database, placement_server)
 
 
-def a_worker(fleet: Fleet, **options) -> Worker:
+def a_worker(fleet, **options):
     return Worker(fleet.database, fleet.placement.settings, **options)
 
 
-def test_one_question_and_one_claim_for_a_server_with_alternates(fleet: Fleet) -> None:
+def test_one_question_and_one_claim_for_a_server_with_alternates(fleet):
     for host in ("p1", "p2", "p3"):
         fleet.add(host)
     worker, name = a_worker(fleet), a_name()
@@ -45,7 +43,7 @@ def test_one_question_and_one_claim_for_a_server_with_alternates(fleet: Fleet) -
         }
 
 
-def test_alternates_that_need_more_than_room_are_asked_about_once(fleet: Fleet) -> None:
+def test_alternates_that_need_more_than_room_are_asked_about_once(fleet):
     nodes = [fleet.add(host, traits=["CUSTOM_SLOW"]) for host in ("p1", "p2", "p3")]
     worker = a_worker(fleet)
     worker.select("req-1", [a_name()], 512, extra_specs=SLOW)
@@ -57,7 +55,7 @@ def test_alternates_that_need_more_than_room_are_asked_about_once(fleet: Fleet) 
         assert request["mappings"] == {"": [each.compute_node_uuid]}
 
 
-def test_alternates_may_have_nested_providers_of_other_classes(fleet: Fleet) -> None:
+def test_alternates_may_have_nested_providers_of_other_classes(fleet):
     nodes = [fleet.add(host) for host in ("p1", "p2", "p3")]
     fleet.placement.call("PUT", "/resource_classes/CUSTOM_CARD")
     for node in nodes:
@@ -68,7 +66,7 @@ def test_alternates_may_have_nested_providers_of_other_classes(fleet: Fleet) -> 
         assert len(worker.asked_about()) == len(asked)
 
 
-def test_hosts_are_passed_over_by_what_an_answer_for_others_told(fleet: Fleet) -> None:
+def test_hosts_are_passed_over_by_what_an_answer_for_others_told(fleet):
     for host in ("p1", "p2"):
         fleet.add(host)
     slow = fleet.add("p3", traits=["CUSTOM_SLOW"])
@@ -79,7 +77,7 @@ def test_hosts_are_passed_over_by_what_an_answer_for_others_told(fleet: Fleet) -
     assert worker.asked_about() == [slow]
 
 
-def test_refused_hosts_are_passed_over_for_a_while(fleet: Fleet) -> None:
+def test_refused_hosts_are_passed_over_for_a_while(fleet):
     nodes = [fleet.add(host) for host in ("p1", "p2", "p3")]
     slow = fleet.add("p4", traits=["CUSTOM_SLOW"])
     worker = a_worker(fleet, placement_refusals=10)
@@ -99,7 +97,7 @@ def test_refused_hosts_are_passed_over_for_a_while(fleet: Fleet) -> None:
     assert sorted(hosts) == ["p1", "p2", "p3"]
 
 
-def test_after_some_refusals_the_fleet_is_listed_and_the_list_remembered(fleet: Fleet) -> None:
+def test_after_some_refusals_the_fleet_is_listed_and_the_list_remembered(fleet):
     for host in ("p1", "p2", "p3", "p4"):
         fleet.add(host)
     slow = fleet.add("p5", traits=["CUSTOM_SLOW"])
@@ -110,7 +108,7 @@ def test_after_some_refusals_the_fleet_is_listed_and_the_list_remembered(fleet: 
     assert worker.asked_about() == [slow]
 
 
-def test_why_placement_refused_a_host_is_found_beside_the_request(fleet: Fleet) -> None:
+def test_why_placement_refused_a_host_is_found_beside_the_request(fleet):
     for host in ("p1", "p2", "p3"):
         fleet.add(host, traits=["CUSTOM_SLOW"] * (host == "p3"))
     worker = a_worker(fleet, placement_refusals=10)
@@ -128,7 +126,7 @@ def test_why_placement_refused_a_host_is_found_beside_the_request(fleet: Fleet) 
     assert fleet.nodes[first] not in worker.asked_about()
 
 
-def test_after_one_refusal_all_hosts_without_the_trait_are_passed_over(fleet: Fleet) -> None:
+def test_after_one_refusal_all_hosts_without_the_trait_are_passed_over(fleet):
     for number in range(1, 7):
         fleet.add(f"p{number}")
     slow = fleet.add("p7", traits=["CUSTOM_SLOW"])
@@ -143,7 +141,7 @@ def test_after_one_refusal_all_hosts_without_the_trait_are_passed_over(fleet: Fl
         assert worker.asked_about() == [slow]
 
 
-def test_a_refusal_names_what_is_lacking_also_when_it_is_remembered(fleet: Fleet) -> None:
+def test_a_refusal_names_what_is_lacking_also_when_it_is_remembered(fleet):
     hosts = ("p1", "p2")
     for host in hosts:
         fleet.add(host)
@@ -165,7 +163,7 @@ def test_a_refusal_names_what_is_lacking_also_when_it_is_remembered(fleet: Fleet
     assert on_host["text"] == f"Placement did not offer the host: {reason}"
 
 
-def test_hosts_that_a_full_list_had_no_place_for_are_asked_about(fleet: Fleet) -> None:
+def test_hosts_that_a_full_list_had_no_place_for_are_asked_about(fleet):
     for host in ("p1", "p2", "p3"):
         fleet.add(host)
     for host in ("p4", "p5"):
@@ -194,7 +192,7 @@ def test_for_many_servers_the_fleet_is_listed_unless_the_list_is_cut_off(fleet, 
             assert (paths.count(""), len(paths)) == ((0, asked) if asked else (1, 1))
 
 
-def test_hosts_that_filters_refuse_are_not_asked_about(fleet: Fleet) -> None:
+def test_hosts_that_filters_refuse_are_not_asked_about(fleet):
     fleet.add("p1")
     worker = a_worker(fleet)
     with pytest.raises(errors.NoValidHost):
@@ -203,7 +201,7 @@ def test_hosts_that_filters_refuse_are_not_asked_about(fleet: Fleet) -> None:
 
 
 @pytest.fixture
-def shared_disk(fleet: Fleet) -> Iterator[tuple[str, str]]:
+def shared_disk(fleet):
     """A provider of disk, and the aggregate of those who may have of it."""
     disk, aggregate = a_name(), a_name()
     fleet.placement.add_node(disk, {"DISK_GB": 1000}, [SHARING], [aggregate])

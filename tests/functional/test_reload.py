@@ -8,8 +8,6 @@ import re
 import signal
 import time
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
 
 import psutil
 import pytest
@@ -21,8 +19,6 @@ from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.calling import a_request, crowd
 from tests.world.connection import RawCaller
-from tests.world.deployment import Deployment
-from tests.world.process import Daemon
 
 RELOADS = int(os.environ.get("RELOADS", "4"))
 """For each way in which the scheduler runs."""
@@ -37,7 +33,7 @@ Answer = tuple[str, int, int]
 """Chosen host, number of alternates, most memory that may be in use on the host."""
 
 #: Each of the two configurations differs from the other in all that an answer shows.
-CONFIGURATIONS: Mapping[Answer, Mapping[str, Mapping[str, Any]]] = {
+CONFIGURATIONS = {
     ("cmp6", 1, MEMORY_MB["cmp6"]): {
         "DEFAULT": {"ram_allocation_ratio": 1.0},
         "scheduler": {"max_attempts": 2},
@@ -61,7 +57,7 @@ SETTINGS = {
 READ_AGAIN, REFUSED = "The configuration was read again", "The configuration stays as it was"
 
 
-def seen_in(reply: Mapping[str, Any]) -> Answer:
+def seen_in(reply):
     """What a reply shows of the configuration that it was decided with."""
     [selections] = reply["result"]
     first = selections[0]["nova_object.data"]
@@ -72,21 +68,21 @@ def seen_in(reply: Mapping[str, Any]) -> Answer:
 class Reloads:
     """One scheduler, and how often each of its workers has read its configuration again."""
 
-    def __init__(self, cloud: Deployment, workers: int) -> None:
+    def __init__(self, cloud, workers):
         self.cloud = cloud
         self.workers = workers
         cloud.configure({**CONFIGURATIONS[RIGHT[0]], "filter_scheduler": self._policy(RIGHT[0])})
-        self.scheduler: Daemon = cloud.start_scheduler().wait_ready()
+        self.scheduler = cloud.start_scheduler().wait_ready()
 
-    def _policy(self, which: Answer) -> dict[str, Any]:
+    def _policy(self, which):
         return {**SETTINGS["filter_scheduler"], **CONFIGURATIONS[which]["filter_scheduler"]}
 
-    def times(self, text: str = READ_AGAIN) -> int:
+    def times(self, text=READ_AGAIN):
         """How often *text* is in the log."""
         assert self.scheduler.is_announced  # and what else it told the service manager is read
         return self.scheduler.log.count(text)
 
-    def to(self, settings: Mapping[str, Mapping[str, Any]], said: str = READ_AGAIN) -> None:
+    def to(self, settings, said=READ_AGAIN):
         """Change the file and reload; returns when it is *said* what came of it.
 
         Every worker says that it reads, and one that nothing changes.
@@ -98,7 +94,7 @@ class Reloads:
             lambda: self.times(said) >= expected, WAIT_SECONDS, lambda: self.scheduler.log[-5000:]
         )
 
-    def replace_a_worker(self) -> None:
+    def replace_a_worker(self):
         """Kill one; return when another one serves in its place."""
         serving = "Serving requests on topic"
         expected = self.times(serving) + 1
@@ -113,7 +109,7 @@ class Reloads:
 @pytest.fixture(
     params=[(EVENTLET, 1), (EVENTLET, 2), (THREADING, 2)], ids=lambda each: f"{each[0]}-{each[1]}"
 )
-def reloads(request, deployment, transport_url, sqlite_url) -> Reloads:
+def reloads(request, deployment, transport_url, sqlite_url):
     """A scheduler at work on hosts of different sizes."""
     backend, workers = request.param
     settings = {**SETTINGS, "scheduler": {"workers": workers}}
@@ -137,7 +133,7 @@ def reloads(request, deployment, transport_url, sqlite_url) -> Reloads:
 
 @pytest.mark.functional
 def test_every_answer_is_of_one_configuration(reloads, transport_url, record_property):
-    answers: Counter[Answer] = Counter()
+    answers = Counter()
 
     def wait_for_answers(wanted):
         expected = answers[wanted] + CALLERS
@@ -180,7 +176,7 @@ def test_signals_that_come_quickly_end_nobody_and_the_last_one_counts(reloads, t
             reloads.cloud.configure(CONFIGURATIONS[RIGHT[1]])
         reloads.scheduler.signal(signal.SIGHUP)
         time.sleep(0.01)  # a hundred per second
-    answers: Counter[Answer] = Counter()
+    answers = Counter()
     with RawCaller(transport_url) as raw:
 
         def is_all_of_the_last():

@@ -8,7 +8,6 @@ import pytest
 from scheduler.concurrency import EVENTLET, THREADING
 from tests.world import usage
 from tests.world.booting import boot, states
-from tests.world.process import Daemon
 
 HOSTS = 16
 BURSTS = ("4",) * 4  # few at once: the hosts of one request are no alternates of each other
@@ -17,9 +16,9 @@ SETTINGS = {"DEFAULT": {"reserved_host_memory_mb": 0}}
 NEWTON = {**SETTINGS, "upgrade_levels": {"scheduler": "newton", "compute": "newton"}}
 
 
-def failures(computes: Daemon) -> dict[str, list[str]]:
+def failures(computes):
     """For every instance the hosts on which its build failed, in order, from the hosts' log."""
-    found: dict[str, list[str]] = defaultdict(list)
+    found = defaultdict(list)
     for uuid, host in re.findall(r"Instance (\S+) is not built on (\S+): The hyp", computes.log):
         found[uuid].append(host)
     return found

@@ -6,12 +6,9 @@ Reference page rpc, sections 2, 5 and 10.
 import json
 import urllib.parse
 import uuid
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
 from tests.world.bus import recorded
 from tests.world.connection import enveloped, failure_of
@@ -27,18 +24,18 @@ LIBRARY = "oslo_messaging.rpc.dispatcher"
 OURS = "nova.exception"
 
 
-def with_arguments(**changes: Any) -> dict[str, Any]:
+def with_arguments(**changes):
     """The good request with arguments added or changed."""
     return {**GOOD, "args": {**GOOD["args"], **changes}}
 
 
-def with_field(**changes: Any) -> dict[str, Any]:
+def with_field(**changes):
     """The good request's object with fields changed."""
     spec = GOOD["args"]["spec_obj"]
     return {**spec, "nova_object.data": {**spec["nova_object.data"], **changes}}
 
 
-def of_older_callers(**changes: Any) -> dict[str, Any]:
+def of_older_callers(**changes):
     """A call of Havana's for no server, with arguments changed."""
     args = {"request_spec": {"instance_uuids": []}, "filter_properties": {}, **changes}
     return {"method": "select_destinations", "version": "2.7", "args": args}
@@ -47,7 +44,7 @@ def of_older_callers(**changes: Any) -> dict[str, Any]:
 FLAVOR = GOOD["args"]["spec_obj"]["nova_object.data"]["flavor"]
 # What is wrong → the message, the error's module and class, and what its text must name.  The
 # unit tests of the dispatcher and of objects have more.
-REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
+REFUSED = {
     "unknown method": (
         {**GOOD, "method": "choose"}, LIBRARY, "NoSuchMethod", "choose"),
     "too new a version": (
@@ -92,7 +89,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
 TOO_LARGE = 17 * 1024 * 1024
 
 # Bodies in which nobody can find out whom to answer.
-UNREADABLE: tuple[tuple[bytes | str, str], ...] = (
+UNREADABLE = (
     *((body, "application/json") for body in ("{not json", b"\xff\xfe\x00", "", "7", "[]")),
     ("[" * 100_000, "application/json"),
     ("7", "application/x-unknown"),
@@ -106,7 +103,7 @@ UNREADABLE: tuple[tuple[bytes | str, str], ...] = (
 
 
 @pytest.fixture(autouse=True)
-def good_call_afterwards(serving_scheduler, raw) -> Iterator[None]:
+def good_call_afterwards(serving_scheduler, raw):
     """After every test of this module the same daemon answers a good call."""
     yield
     reply = raw.call(GOOD)
@@ -132,7 +129,7 @@ def test_unreadable_bodies_are_passed_over_and_do_not_come_again(serving_schedul
     wait_until(lambda: waiting_messages(rabbitmq, url) == 0, 60, "an empty queue")
 
 
-def waiting_messages(broker: RabbitMQ, transport_url: str) -> int:
+def waiting_messages(broker, transport_url):
     """Messages in the scheduler's queues, those delivered but not acknowledged included."""
     vhost = urllib.parse.urlsplit(transport_url).path.removeprefix("/")
     listed = broker.control("--formatter", "json", "list_queues", "-p", vhost, "name", "messages")

@@ -3,7 +3,6 @@
 import time
 import uuid
 from pathlib import Path
-from typing import Any
 
 from tests.functional.slow_filter import PAUSE_HINT
 from tests.world import fleet
@@ -15,7 +14,7 @@ ROOM_FOR = 3
 TOPIC = "schedulers_of_old"
 PATIENCE_SECONDS = 40.0
 """Far less than the library would try, far more than a decision takes."""
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS = {
     "DEFAULT": {"host": "sched1", "service_down_time": 3600, "scheduler_topic": TOPIC},
     "filter_scheduler": {
         "available_filters": "nova.scheduler.filters.all_filters\n"
@@ -30,7 +29,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def a_request(pause_seconds: str = "0") -> dict[str, Any]:
+def a_request(pause_seconds="0"):
     """A new request for a server of 2048 MB."""
     request = recorded("select_destinations-simple.request")
     request["_context_request_id"] = f"req-{uuid.uuid4()}"

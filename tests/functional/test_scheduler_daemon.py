@@ -7,12 +7,10 @@ import re
 import signal
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
-from conductor_stub.rpcapi import SchedulerAPI
 from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.db import migration
 from scheduler.db.database import EMBEDDED_FILE, Database
@@ -36,7 +34,7 @@ GATE = "tests.functional.gate_driver.GateDriver"
 
 
 @pytest.fixture
-def scheduler(deployment, tables) -> StartScheduler:
+def scheduler(deployment, tables):
     """A function that starts one on a bus with options of ``[scheduler]`` and ``[DEFAULT]``."""
 
     def start(transport_url, backend=EVENTLET, folder=None, default=None, **options):
@@ -53,31 +51,31 @@ def scheduler(deployment, tables) -> StartScheduler:
 
 
 @pytest.fixture
-def tables(sqlite_url) -> str:
+def tables(sqlite_url):
     migration.sync(Database(sqlite_url))
     return sqlite_url
 
 
 @pytest.fixture
-def api(tmp_path, transport_url) -> Iterator[SchedulerAPI]:
+def api(tmp_path, transport_url):
     """A caller on the test's bus."""
     with scheduler_api(tmp_path, transport_url) as made:
         yield made
 
 
 @pytest.fixture
-def gate(tmp_path) -> pathlib.Path:
+def gate(tmp_path):
     """The folder through which :class:`gate_driver.GateDriver` is watched and controlled."""
     folder = tmp_path / "gate"
     folder.mkdir()
     return folder
 
 
-def begun(folder: pathlib.Path) -> int:
+def begun(folder):
     return len(list(folder.glob(f"{gate_driver.BEGUN_PREFIX}*")))
 
 
-def services_of(database_url: str) -> list[tuple[Any, ...]]:
+def services_of(database_url):
     with contextlib.closing(sqlite3.connect(database_url.removeprefix("sqlite:///"))) as connection:
         query = "SELECT host, binary, topic, disabled, report_count, version FROM services"
         return connection.execute(query).fetchall()

@@ -4,9 +4,7 @@ import base64
 import json
 import signal
 import urllib.parse
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -34,7 +32,7 @@ PLACES = (
 SECRETS = {name: f"pl4nted{number:02}{name.replace('_', '')}" for number, name in enumerate(PLACES)}
 
 
-def needles() -> dict[str, str]:
+def needles():
     """What is looked for: every secret, and as base64, in which files and user data travel."""
     encoded = {
         f"{name} in base64": base64.b64encode(secret.encode()).decode().rstrip("=")
@@ -43,7 +41,7 @@ def needles() -> dict[str, str]:
     return {**SECRETS, **encoded}
 
 
-def leaks(told: Mapping[str, str]) -> list[tuple[str, str, str]]:
+def leaks(told):
     """Where which secret is, with what stands around it."""
     return [
         (place, name, text[max(0, text.index(needle) - 160) : text.index(needle) + 20])
@@ -64,20 +62,20 @@ class Site:
     database_url: str
     told: dict[str, str] = field(default_factory=dict)
 
-    def run(self, name: str, *words: str) -> None:
+    def run(self, name, *words):
         """Run a command, whatever its status, and keep what it says."""
         done = self.deployment.run(name, *words)
         assert done.stdout + done.stderr, words
         self.told[" ".join((name, *words))] = done.stdout + done.stderr
 
-    def get(self, path: str) -> None:
+    def get(self, path):
         """Keep what is served at *path*."""
         status, text = self.endpoint.get(path)
         assert status in (200, 503), (path, status)
         self.told[path] = text
 
 
-def settings_with(urls: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def settings_with(urls):
     """A configuration in which each option that can hold a secret holds one."""
     login = {"auth_type": "password", "auth_url": "http://127.0.0.1:1", "username": "nova"}
     return {
@@ -97,7 +95,7 @@ def settings_with(urls: Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def site(rabbitmq, postgresql, tmp_path_factory) -> Iterator[Site]:
+def site(rabbitmq, postgresql, tmp_path_factory):
     vhost, name = rabbitmq.create_vhost(), postgresql.create_database()
     rabbitmq.control("add_user", USER, SECRETS["transport_url"])
     rabbitmq.control("set_permissions", "-p", vhost, USER, ".*", ".*", ".*")
@@ -120,7 +118,7 @@ def site(rabbitmq, postgresql, tmp_path_factory) -> Iterator[Site]:
         postgresql.drop_database(name)
 
 
-def a_request(name: str, request_id: str) -> dict[str, Any]:
+def a_request(name, request_id):
     """A recorded request with secrets in its context."""
     message = recorded(name)
     message["_context_auth_token"] = SECRETS["auth_token"]
@@ -129,7 +127,7 @@ def a_request(name: str, request_id: str) -> dict[str, Any]:
     return message
 
 
-def with_secrets_of_a_server(message: dict[str, Any]) -> dict[str, Any]:
+def with_secrets_of_a_server(message):
     """What the API of old sent along: passwords, files, user data."""
     properties = message["args"]["request_spec"]["instance_properties"]
     properties["user_data"] = base64.b64encode(SECRETS["user_data"].encode()).decode()
@@ -140,7 +138,7 @@ def with_secrets_of_a_server(message: dict[str, Any]) -> dict[str, Any]:
     return message
 
 
-def ask_for_everything(site: Site) -> None:
+def ask_for_everything(site):
     """Requests that succeed, fail, are refused or cannot be read; their replies are kept."""
     with RawCaller(site.transport_url) as raw:
         good = a_request(SELECT, "req-good")
@@ -167,7 +165,7 @@ def ask_for_everything(site: Site) -> None:
     site.told |= {f"reply to {name}": json.dumps(reply) for name, reply in answers.items()}
 
 
-def look_at_pages(site: Site) -> None:
+def look_at_pages(site):
     for path in ("/", "/metrics", "/healthz", "/readyz", "/status", "/status/live"):
         site.get(path)
     for path in ("/status/worker", "/status/worker/fleet"):
@@ -180,7 +178,7 @@ def look_at_pages(site: Site) -> None:
         site.get(f"/status/decisions/{urllib.parse.quote(name, safe='')}")
 
 
-def run_commands(site: Site) -> None:
+def run_commands(site):
     manage = "nova-scheduler-manage"
     for words in (
         ("explain", "req-too-much"),
@@ -204,13 +202,13 @@ def run_commands(site: Site) -> None:
     site.run("nova-scheduler")
 
 
-def report(site: Site) -> None:
+def report(site):
     site.daemon.signal(signal.SIGUSR2)
     wait_until(lambda: " shown, newest first" in site.daemon.log, 60, "a report")
     wait_until(lambda: "attestation_auth_blob" in site.daemon.log, 60, "its options")
 
 
-def table_of_decisions(site: Site) -> str:
+def table_of_decisions(site):
     database = Database(site.database_url)
     try:
         migration.check_ready(database)

@@ -5,9 +5,7 @@ import os
 import re
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import oslo_messaging
 import pytest
@@ -21,7 +19,6 @@ from tests.world import fleet
 from tests.world.booting import boot
 from tests.world.calling import a_request, crowd
 from tests.world.connection import RawCaller
-from tests.world.deployment import Deployment
 
 HOSTS = 6
 INVENTORY = {"VCPU": 64, "MEMORY_MB": 65536, "DISK_GB": 1000}
@@ -35,17 +32,17 @@ class OtherScheduler:
 
     target = oslo_messaging.Target(version="4.5")
 
-    def __init__(self) -> None:
-        self.asked: list[str] = []
+    def __init__(self):
+        self.asked = []
 
     @oslo_messaging.expose
-    def select_destinations(self, _context: Any, instance_uuids: list[str], **_args: Any) -> Any:
+    def select_destinations(self, _context, instance_uuids, **_args):
         self.asked += instance_uuids
         return []
 
 
 @contextmanager
-def answering(transport_url: str) -> Iterator[OtherScheduler]:
+def answering(transport_url):
     """A server of the RPC library on the topic, as Nova has it."""
     scheduler = OtherScheduler()
     bus = oslo_messaging.get_rpc_transport(cfg.CONF, url=transport_url)
@@ -68,21 +65,21 @@ def answering(transport_url: str) -> Iterator[OtherScheduler]:
 class Site:
     """A fleet, the virtual host of its bus, and the configuration of its shadow."""
 
-    def __init__(self, rabbitmq: Any, deployment: Any, sqlite_url: str) -> None:
+    def __init__(self, rabbitmq, deployment, sqlite_url):
         self._rabbitmq, self._vhost = rabbitmq, rabbitmq.create_vhost()
         self.url = rabbitmq.url(self._vhost)
         settings = {"DEFAULT": {"service_down_time": 3600}}  # nothing sends heartbeats
-        self.cloud: Deployment = deployment(self.url, sqlite_url, settings=settings)
+        self.cloud = deployment(self.url, sqlite_url, settings=settings)
         fleet.install(sqlite_url)
 
-    def queues(self) -> dict[str, int]:
+    def queues(self):
         """Messages that wait in each queue of the shadow."""
         columns = ("list_queues", "-p", self._vhost, "name", "messages_ready")
         listed = json.loads(self._rabbitmq.control("--formatter", "json", *columns))
         found = {each["name"]: each["messages_ready"] for each in listed}
         return {name: ready for name, ready in found.items() if name.startswith(QUEUE)}
 
-    def copies(self) -> int:
+    def copies(self):
         """Requests that the shadow has decided."""
         done = self.cloud.run("nova-scheduler-manage", "shadow", "report", "-f", "json")
         waiting = re.search(r"(\d+) requests have no outcome", done.stderr)
@@ -91,11 +88,11 @@ class Site:
 
 
 @pytest.fixture
-def site(rabbitmq, deployment, sqlite_url) -> Site:
+def site(rabbitmq, deployment, sqlite_url):
     return Site(rabbitmq, deployment, sqlite_url)
 
 
-def test_a_shadow_gets_one_copy_of_each_request(site: Site) -> None:
+def test_a_shadow_gets_one_copy_of_each_request(site):
     with answering(site.url) as scheduler, RawCaller(site.url) as raw:
         site.cloud.start_scheduler("--shadow").wait_ready()
         calls = [raw.send(a_request()) for _ in range(5)]
@@ -106,7 +103,7 @@ def test_a_shadow_gets_one_copy_of_each_request(site: Site) -> None:
         assert [len(raw.answers_to(call)) for call in calls] == [1] * 5
 
 
-def test_whatever_becomes_of_a_shadow_each_call_is_answered_once(site: Site) -> None:
+def test_whatever_becomes_of_a_shadow_each_call_is_answered_once(site):
     with answering(site.url) as scheduler, crowd(site.url, 2) as callers:
         for number in (signal.SIGTERM, signal.SIGKILL):
             shadow = site.cloud.start_scheduler("--shadow").wait_ready()
@@ -120,7 +117,7 @@ def test_whatever_becomes_of_a_shadow_each_call_is_answered_once(site: Site) -> 
         assert set(Counter(scheduler.asked).values()) == {1}
 
 
-def test_no_more_wait_for_a_shadow_that_hangs_than_the_limit(site: Site) -> None:
+def test_no_more_wait_for_a_shadow_that_hangs_than_the_limit(site):
     sent = MOST_COPIES + 600
     with answering(site.url) as scheduler, RawCaller(site.url) as raw:
         shadow = site.cloud.start_scheduler("--shadow").wait_ready()
@@ -140,18 +137,18 @@ def test_no_more_wait_for_a_shadow_that_hangs_than_the_limit(site: Site) -> None
         wait_until(lambda: not site.queues(), 60, lambda: str(site.queues()))
 
 
-def results(cloud: Deployment) -> dict[str, int]:
+def results(cloud):
     """Requests by result, as the command prints them."""
     return {row["result"]: row["requests"] for row in cloud.manage("shadow", "report")}
 
 
-def all_known(cloud: Deployment, requests: int) -> dict[str, int]:
+def all_known(cloud, requests):
     """The results once those of so many *requests* are known."""
     wait_until(lambda: sum(results(cloud).values()) >= requests, 60, lambda: str(results(cloud)))
     return results(cloud)
 
 
-def differences(cloud: Deployment) -> list[dict[str, str]]:
+def differences(cloud):
     return cloud.manage("shadow", "report", "--differences")
 
 

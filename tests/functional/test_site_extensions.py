@@ -5,13 +5,10 @@ Each is a file in the folder of site extensions, and the name of its class in th
 
 import json
 import pathlib
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from tests.world.booting import boot, hosts, states
-from tests.world.deployment import Deployment
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "docs" / "examples"
 
@@ -120,7 +117,7 @@ ENABLED = "ComputeFilter, NotTheFirst, NotTheSecond"
 
 
 @pytest.fixture(scope="module")
-def cloud(on_sqlite) -> Iterator[Deployment]:
+def cloud(on_sqlite):
     """Three hosts and a conductor; each test brings its scheduler."""
     with on_sqlite(settings={"DEFAULT": {"periodic_fuzzy_delay": 0}}) as made:
         made.sync_database()
@@ -129,13 +126,7 @@ def cloud(on_sqlite) -> Iterator[Deployment]:
         yield made
 
 
-def start(
-    cloud: Deployment,
-    tmp_path: Any,
-    files: dict[str, str],
-    driver: str = "filter_scheduler",
-    **filtering: str,
-) -> Any:
+def start(cloud, tmp_path, files, driver="filter_scheduler", **filtering):
     """A scheduler whose folder of site extensions has these *files*."""
     filtering.setdefault("enabled_filters", "ComputeFilter")  # as others may have set it
     for name, text in files.items():
@@ -149,7 +140,7 @@ def start(
     return cloud.start_scheduler().wait_ready()
 
 
-def a_case(folder: pathlib.Path) -> str:
+def a_case(folder):
     """The recorded case of the documentation, with the filters in *folder*."""
     case = json.loads((EXAMPLES / "quiet_hosts.jsonl").read_text(encoding="utf-8"))
     case["config"] = {
@@ -165,7 +156,7 @@ def a_case(folder: pathlib.Path) -> str:
 
 
 @pytest.mark.parametrize("release", DRIVERS)
-def test_drivers_of_sites(cloud: Deployment, tmp_path: Any, release: str) -> None:
+def test_drivers_of_sites(cloud, tmp_path, release):
     files = {"site_driver.py": DRIVERS[release]}
     scheduler = start(cloud, tmp_path, files, driver="SiteScheduler")
     try:
@@ -177,7 +168,7 @@ def test_drivers_of_sites(cloud: Deployment, tmp_path: Any, release: str) -> Non
         scheduler.terminate()
 
 
-def test_filters_of_sites_and_a_boot_of_todays_api(cloud: Deployment, tmp_path: Any) -> None:
+def test_filters_of_sites_and_a_boot_of_todays_api(cloud, tmp_path):
     files = {"site_filters.py": HAVANAS_FILTER, "more_filters.py": NEWTONS_FILTER}
     scheduler = start(cloud, tmp_path, files, enabled_filters=ENABLED)
     try:

@@ -8,19 +8,15 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import port_for
 import pytest
 
 from scheduler import errors
 from scheduler.db import aggregates, compute_nodes, services
-from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext
-from tests.servers.chromium import Chromium
 from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.bus import scheduler_api
@@ -49,7 +45,7 @@ class Cloud:
     deployment: Deployment
     url: str
 
-    def select(self, request_id: str, hosts: Sequence[str] = (), **flavor: Any) -> str | None:
+    def select(self, request_id, hosts=(), **flavor):
         """Ask for a host, maybe one of *hosts*; its name, or None if there is none."""
         name = str(uuid.uuid4())
         spec = a_spec(name, force_hosts=list(hosts) or None)
@@ -65,14 +61,14 @@ class Cloud:
                 return None
         return str(chosen.service_host)
 
-    def change(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
+    def change(self, function, *arguments, **named):
         """Write to the database as *function* does."""
         with self.deployment.database() as database, database.write() as connection:
             function(connection, *arguments, **named)
 
 
 @contextlib.contextmanager
-def a_cloud(on_sqlite, fill: Callable[[Database], None]) -> Iterator[Cloud]:
+def a_cloud(on_sqlite, fill):
     port = port_for.select_random(set(range(12000, 20000)))  # below those of the servers
     settings = {
         "DEFAULT": {"service_down_time": 3600, "debug": False},
@@ -88,12 +84,12 @@ def a_cloud(on_sqlite, fill: Callable[[Database], None]) -> Iterator[Cloud]:
 
 
 @pytest.fixture(scope="module")
-def cloud(on_sqlite) -> Iterator[Cloud]:
+def cloud(on_sqlite):
     with a_cloud(on_sqlite, install) as made:
         yield made
 
 
-def install(database: Database) -> None:
+def install(database):
     """Hosts of three zones with more or less memory left, one of them with a name that bites."""
     fleet.install(str(database.url), ["spare"])
     with database.write() as connection:
@@ -111,7 +107,7 @@ def install(database: Database) -> None:
 
 
 @pytest.fixture
-def page(cloud, chromium) -> Iterator[Chromium]:
+def page(cloud, chromium):
     """The page, opened and filled; nothing was complained of in the end."""
     chromium.show(1280, 900)
     chromium.open(cloud.url)
@@ -121,12 +117,12 @@ def page(cloud, chromium) -> Iterator[Chromium]:
     assert [each for each in chromium.complaints if not re.search(EXPECTED, each)] == []
 
 
-def text(page: Chromium, element: str) -> str:
+def text(page, element):
     """What the element of that id says."""
     return str(page.run(f"document.getElementById({json.dumps(element)}).textContent"))
 
 
-def choose(page: Chromium, element: str, value: str) -> None:
+def choose(page, element, value):
     """Set a field as a person does."""
     page.run(
         f"(field => {{ field.value = {json.dumps(value)}; field.focus();"
@@ -135,7 +131,7 @@ def choose(page: Chromium, element: str, value: str) -> None:
     )
 
 
-def wait_for_decision(page: Chromium, request_id: str) -> str:
+def wait_for_decision(page, request_id):
     """The button that explains it, once it is listed."""
     selector = f"#decision-rows a[title={json.dumps(request_id)}]"
     button = f"document.querySelector({json.dumps(selector)})"
@@ -143,7 +139,7 @@ def wait_for_decision(page: Chromium, request_id: str) -> str:
     return button
 
 
-def explain(page: Chromium, request_id: str) -> str:
+def explain(page, request_id):
     """Open the explanation of a decision; returns what it says."""
     page.run(f"{wait_for_decision(page, request_id)}.click()")
     page.wait("document.querySelector('#explanation[open] details')")

@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,24 +66,24 @@ class Scene:
     database: Proxy
     transport_url: str
 
-    def state(self) -> str:
+    def state(self):
         return self.machine.show(UNIT, "ActiveState")
 
-    def pid(self) -> int:
+    def pid(self):
         return int(self.machine.show(UNIT, "MainPID"))
 
-    def restarts(self) -> int:
+    def restarts(self):
         return int(self.machine.show(UNIT, "NRestarts"))
 
-    def log(self) -> str:
+    def log(self):
         return self.machine.run("cat", LOG).stdout
 
-    def describe(self) -> str:
+    def describe(self):
         return "\n".join([self.machine.run("systemctl", "status", UNIT).stdout, self.log()])
 
 
 @pytest.fixture
-def scene(rabbitmq, mariadb, mariadb_url) -> Iterator[Scene]:
+def scene(rabbitmq, mariadb, mariadb_url):
     """A machine whose scheduler is not started yet, and hosts for it; both proxies are closed."""
     require((*systemd.PROGRAMS, programs.LOGROTATE))
     fleet.install(mariadb_url)
@@ -176,7 +175,7 @@ def test_the_life_of_a_service(scene):
     assert_journal_has_fields(machine)
 
 
-def assert_journal_has_fields(machine: systemd.Machine) -> None:
+def assert_journal_has_fields(machine):
     """Decisions are found by request, and everything by logger."""
     entries = machine.journal(UNIT)
     (decision, *_more) = [one for one in entries if "Placement of 1 " in one["MESSAGE"]]
@@ -187,7 +186,7 @@ def assert_journal_has_fields(machine: systemd.Machine) -> None:
     assert any("Starting scheduler node" in one["MESSAGE"] for one in entries)
 
 
-def assert_confined(scene: Scene) -> None:
+def assert_confined(scene):
     """The process runs as nova, without a way up, and sees no temporary folder of others."""
     status = scene.machine.run("cat", f"/proc/{scene.pid()}/status").stdout
     assert re.search(r"^NoNewPrivs:\s1$", status, re.M)
@@ -198,7 +197,7 @@ def assert_confined(scene: Scene) -> None:
     assert nova != "0"
 
 
-def reload(scene: Scene) -> None:
+def reload(scene):
     """SIGHUP: systemd sees the reload begin and end, and it is the same process.
 
     Returns when each worker has logged its own, as nothing else is written after that.
@@ -218,7 +217,7 @@ def reload(scene: Scene) -> None:
     wait_until(lambda: scene.log().count(RELOADED) >= reloads, 60, scene.describe)
 
 
-def rotate(scene: Scene) -> None:
+def rotate(scene):
     """The log begins anew, and the service goes on writing to it."""
     before = scene.log()
     rules = "/etc/logrotate.d/nova-scheduler"
@@ -228,7 +227,7 @@ def rotate(scene: Scene) -> None:
     assert "Starting scheduler node" not in scene.log()
 
 
-def hang_and_recover(scene: Scene) -> None:
+def hang_and_recover(scene):
     """Over a decision that never ends systemd starts the service again."""
     before = scene.restarts()
     with RawCaller(scene.transport_url) as raw:

@@ -4,8 +4,6 @@ The certificate is for ``localhost``, so 127.0.0.1 is a wrong name for the same 
 """
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import kombu
 import kombu.transport
@@ -17,7 +15,7 @@ from scheduler.db.database import Database
 from scheduler.rpc import connection as broker_connection
 from tests.servers import mariadb as mariadb_server
 from tests.servers import postgresql as postgresql_server
-from tests.servers.certificates import NAME, Authority
+from tests.servers.certificates import NAME
 from tests.servers.fixtures import require
 from tests.servers.mariadb import MariaDB
 from tests.servers.postgresql import PostgreSQL
@@ -30,26 +28,26 @@ UNKNOWN = "unable to get local issuer certificate"
 
 
 @pytest.fixture(scope="module")
-def mysql(authority) -> Iterator[MariaDB]:
+def mysql(authority):
     require(mariadb_server.PROGRAMS)
     with MariaDB(certificate=authority.certificate) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def postgres(authority) -> Iterator[PostgreSQL]:
+def postgres(authority):
     require(postgresql_server.PROGRAMS)
     with PostgreSQL(authority.certificate) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def vhost(rabbitmq) -> str:
+def vhost(rabbitmq):
     return rabbitmq.create_vhost()
 
 
 @pytest.fixture
-def trust(authority, monkeypatch) -> Callable[[str], str]:
+def trust(authority, monkeypatch):
     """The file to configure for one of MINE and STRANGER; SYSTEM: none, as the system trusts."""
 
     def trusted(who):
@@ -137,11 +135,11 @@ def test_databases(request, trust, driver, parameters, host, trusted, refusal):
         database.dispose()
 
 
-def settings_of(authority: Authority) -> dict[str, dict[str, Any]]:
+def settings_of(authority):
     return {"oslo_messaging_rabbit": {"ssl": True, "ssl_ca_file": authority.file}}
 
 
-def database_url(server: MariaDB | PostgreSQL, name: str, host: str, authority: Authority) -> str:
+def database_url(server, name, host, authority):
     word = "ssl_ca" if isinstance(server, MariaDB) else "sslrootcert"
     return f"{server.url(name, host=host)}?{word}={authority.file}"
 
@@ -189,7 +187,7 @@ def test_a_database_of_another_name_stops_the_start(mysql, authority, deployment
     assert NAME_DIFFERS in row["problem"]
 
 
-def is_encrypted(driver: str, connection: Any) -> bool:
+def is_encrypted(driver, connection):
     if driver == "mysql":
         return bool(connection.exec_driver_sql("SHOW STATUS LIKE 'Ssl_cipher'").one()[1])
     row = connection.exec_driver_sql(

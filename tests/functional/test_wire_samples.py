@@ -8,9 +8,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -51,7 +49,7 @@ PAIRS = {
 }
 
 
-def _numa_topology() -> str:
+def _numa_topology():
     cells = [
         objects.NUMACell(
             id=number,
@@ -69,7 +67,7 @@ def _numa_topology() -> str:
 POOL = {"vendor_id": "8086", "product_id": "154d", "dev_type": "type-VF", "numa_node": 0}
 
 
-def install(database_url: str) -> None:
+def install(database_url):
     """The hosts of the recording: two cells of four dedicated CPUs, huge pages, devices."""
     columns = {
         "numa_topology": _numa_topology(),
@@ -89,7 +87,7 @@ def install(database_url: str) -> None:
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def recorded_scheduler(request, on_sqlite) -> Iterator[ServingScheduler]:
+def recorded_scheduler(request, on_sqlite):
     """A scheduler as the recorded one was configured."""
     settings = {
         "DEFAULT": {"host": "sched1", "service_down_time": 3600},
@@ -112,19 +110,19 @@ def recorded_scheduler(request, on_sqlite) -> Iterator[ServingScheduler]:
 
 
 @pytest.fixture
-def caller(recorded_scheduler) -> Iterator[RawCaller]:
+def caller(recorded_scheduler):
     """Writes messages to that scheduler by hand."""
     with RawCaller(recorded_scheduler.transport_url) as raw:
         yield raw
 
 
-def fresh(name: str) -> dict[str, Any]:
+def fresh(name):
     """The recorded message as a request of its own."""
     return {**recorded(name), "_context_request_id": f"req-{uuid.uuid4()}"}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def replies(recorded_scheduler) -> dict[str, dict[str, Any]]:
+def replies(recorded_scheduler):
     """Replies to the recorded requests, before any other uses up a host."""
     with RawCaller(recorded_scheduler.transport_url) as raw:
         return {name: raw.call(fresh(name)) for name in PAIRS}
@@ -144,26 +142,26 @@ def test_replies_field_by_field(replies, name):
         assert comparable(_without_placement(each)) == comparable(_without_placement(like))
 
 
-def _amounts(result: list[Any]) -> list[int]:
+def _amounts(result):
     return [len(each) if isinstance(each, list) else 1 for each in result]
 
 
-def _flat(result: list[Any]) -> list[dict[str, Any]]:
+def _flat(result):
     return [s for each in result for s in (each if isinstance(each, list) else [each])]
 
 
-def _host(chosen: dict[str, Any]) -> str:
+def _host(chosen):
     return str(chosen[DATA]["service_host"] if DATA in chosen else chosen["host"])
 
 
-def _moved(chosen: dict[str, Any], host: str) -> dict[str, Any]:
+def _moved(chosen, host):
     """The recorded dict as it would be for another of the two equal hosts of the zone."""
     assert host in fleet.ZONE_HOSTS
     assert DATA not in chosen
     return {**chosen, "host": host, "nodename": host}
 
 
-def _without_placement(chosen: dict[str, Any]) -> dict[str, Any]:
+def _without_placement(chosen):
     if DATA not in chosen:
         return chosen
     assert set(OF_PLACEMENT) <= chosen[DATA].keys()
@@ -215,7 +213,7 @@ def test_notifications_in_both_forms(caller, kind):
     caller.call(request)
     events = {refused["_context_request_id"]: ["start"]}
     events[request["_context_request_id"]] = ["start", "end"]
-    told: dict[str, list[dict[str, Any]]] = {queue: [] for queue in EVENTS}
+    told = {queue: [] for queue in EVENTS}
 
     def complete():
         for queue, messages in told.items():  # those of earlier requests may still be coming in
@@ -310,7 +308,7 @@ def test_what_is_on_the_broker(recorded_scheduler, rabbitmq, caller):
             assert _anonymous(each) in ours, each
 
 
-def _text(value: Any) -> str:
+def _text(value):
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict | list):
@@ -318,7 +316,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _anonymous(each: dict[str, Any]) -> dict[str, str]:
+def _anonymous(each):
     """Without what is random in names, and with arguments in one spelling."""
     values = {key: re.sub(r"_[0-9a-f]{32}", "_*", str(value)) for key, value in each.items()}
     if "arguments" in values:

@@ -1,27 +1,23 @@
 """A few inputs of every kind, always the same; ``make fuzz`` tries out a million."""
 
-import pathlib
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
 from tests.fuzz import targets, verdicts
-from tests.fuzz.targets import TARGETS, Target, tried_out
-from tests.fuzz.world import NOVA, OWN, World, a_world
+from tests.fuzz.targets import TARGETS, tried_out
+from tests.fuzz.world import NOVA, OWN, a_world
 
 FEW_CHANGES = 100
 """Of all changes of one field."""
 
 
 @pytest.fixture(autouse=True)
-def any_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def any_machine(monkeypatch):
     """Allow an input ten times the processor time; `make fuzz` looks at the second."""
     monkeypatch.setenv(verdicts.MOST_SECONDS_VARIABLE, str(10 * verdicts.MOST_SECONDS))
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory):
     """One scheduler for all of the inputs, which decides from memory."""
     with a_world(tmp_path_factory.mktemp("world")) as made:
         yield made
@@ -30,30 +26,30 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.mark.parametrize(
     "target", [each for each in TARGETS if each.layout == OWN], ids=lambda each: each.name
 )
-def test_no_input_does_harm(world: World, target: Target) -> None:
+def test_no_input_does_harm(world, target):
     tally = tried_out(world, target)
     assert tally.violations == {}
     assert len(tally.kinds) > 1
 
 
-def test_no_row_of_novas_does_harm(tmp_path: pathlib.Path) -> None:
+def test_no_row_of_novas_does_harm(tmp_path):
     with a_world(tmp_path, NOVA) as world:
         tally = tried_out(world, targets.named("rows of Nova's"))
     assert tally.violations == {}
     assert tally.kinds["accepted"] >= 5
 
 
-def test_a_million_inputs_are_listed() -> None:
+def test_a_million_inputs_are_listed():
     assert sum(targets.listed().values()) >= 1_000_000
 
 
-def test_what_is_refused_is_named(world: World) -> None:
+def test_what_is_refused_is_named(world):
     tally = targets.changed_fields(world, FEW_CHANGES)
     assert tally.violations == {}
     assert tally.kinds["InvalidRequest"] > 10
 
 
-MENDED: dict[str, tuple[dict[str, Any], str]] = {
+MENDED = {
     "an aggregate without an id": (
         {"method": "delete_aggregate", "version": "4.1", "args": {"aggregate": {
             "nova_object.name": "Aggregate", "nova_object.namespace": "nova",
@@ -112,14 +108,14 @@ MENDED: dict[str, tuple[dict[str, Any], str]] = {
 }  # fmt: skip
 
 
-def test_a_what_if_may_be_given_any_time(world: World) -> None:
+def test_a_what_if_may_be_given_any_time(world):
     message = targets.samples.what_if()
     message["args"]["max_seconds"] = 10**400
     assert world.serve(message).failure is None
 
 
 @pytest.mark.parametrize("what", MENDED)
-def test_what_once_was_a_fault_is_refused(world: World, what: str) -> None:
+def test_what_once_was_a_fault_is_refused(world, what):
     message, field = MENDED[what]
     failure = world.serve(message).failure
     assert failure is not None
@@ -127,7 +123,7 @@ def test_what_once_was_a_fault_is_refused(world: World, what: str) -> None:
     assert field in failure["message"]
 
 
-def test_a_size_beyond_any_database_is_refused(world: World) -> None:
+def test_a_size_beyond_any_database_is_refused(world):
     root_gb = targets.with_spec("flavor", targets.DATA, "root_gb")
     verdict = root_gb(world, b"1" + b"0" * 30)
     assert (verdict.kind, verdict.violation) == ("InvalidRequest", None)

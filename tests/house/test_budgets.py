@@ -2,8 +2,6 @@
 
 import ast
 import inspect
-from collections.abc import Iterator
-from pathlib import Path
 
 from scheduler.filters import all_filters
 from tests.house.tree import CODE, name_of, python_files, syntax_of
@@ -14,22 +12,22 @@ FILTER_LINES = 60
 NAMES_THAT_SAY_NOTHING = {"utils", "common", "helpers", "misc"}
 
 
-def lines(path: Path) -> int:
+def lines(path):
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
-def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+def functions(path):
     for node in ast.walk(syntax_of(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
 
-def test_no_file_is_too_long() -> None:
+def test_no_file_is_too_long():
     sizes = {name_of(path): lines(path) for path in python_files(*CODE)}
     assert {name: size for name, size in sizes.items() if size > FILE_LINES} == {}
 
 
-def test_no_function_is_too_long() -> None:
+def test_no_function_is_too_long():
     sizes = {
         f"{name_of(path)}: {node.name}": (node.end_lineno or 0) - node.lineno + 1
         for path in python_files(*CODE)
@@ -38,12 +36,12 @@ def test_no_function_is_too_long() -> None:
     assert {name: size for name, size in sizes.items() if size > FUNCTION_LINES} == {}
 
 
-def test_no_filter_is_too_long() -> None:
+def test_no_filter_is_too_long():
     sizes = {each.__name__: len(inspect.getsource(each).splitlines()) for each in all_filters()}
     assert {name: size for name, size in sizes.items() if size > FILTER_LINES} == {}
 
 
-def test_every_name_says_what_is_inside() -> None:
+def test_every_name_says_what_is_inside():
     named = [path for path in python_files(*CODE) if NAMES_THAT_SAY_NOTHING & {*path.parts}]
     named += [path for path in python_files(*CODE) if path.stem in NAMES_THAT_SAY_NOTHING]
     assert [name_of(path) for path in named] == []

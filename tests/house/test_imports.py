@@ -1,14 +1,13 @@
 """The rooms of the house know only the rooms below them."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from tests.house.tree import ROOT, imports_of, module_of, name_of, python_files
 
 #: From the ground up.  A room may import from every level below its own.
-LEVELS: tuple[frozenset[str], ...] = (
+LEVELS = (
     frozenset({"errors", "concurrency", "exit_codes", "threads", "daemon.worker_table"}),
     frozenset({"plugins", "objects", "web"}),
     frozenset({"pci"}),
@@ -35,7 +34,7 @@ LEVELS: tuple[frozenset[str], ...] = (
 LEVEL_OF = {room: number for number, rooms in enumerate(LEVELS) for room in rooms}
 
 
-def room_of(module: str) -> str | None:
+def room_of(module):
     """The room of a module below ``scheduler``; None for the package itself and for strangers.
 
     A module that lies lower than the rest of its package is a room of its own.
@@ -47,30 +46,30 @@ def room_of(module: str) -> str | None:
     return next((name for name in names if name in LEVEL_OF), None)
 
 
-def test_every_room_has_a_level() -> None:
+def test_every_room_has_a_level():
     rooms = {module_of(path).split(".")[1] for path in python_files("scheduler") if inside(path)}
     assert rooms <= LEVEL_OF.keys()
 
 
-def test_the_page_has_these_levels() -> None:
+def test_the_page_has_these_levels():
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\d+\. ((?:`\w+`(?:, )?)+)$", page, re.MULTILINE)
     levels = [{each for each in rooms if "." not in each} for rooms in LEVELS]
     assert [set(re.findall(r"\w+", line)) for line in listed] == levels[::-1]
 
 
-def inside(path: Path) -> bool:
+def inside(path):
     return "." in module_of(path)
 
 
-def may_import(importer: str, imported: str) -> bool:
+def may_import(importer, imported):
     room, other = room_of(importer), room_of(imported)
     if room is None or other is None or room == other:
         return True
     return LEVEL_OF[other] < LEVEL_OF[room]
 
 
-def test_imports_go_one_way() -> None:
+def test_imports_go_one_way():
     upwards = [
         f"{name_of(path)} imports {imported}"
         for path in python_files("scheduler")
@@ -80,7 +79,7 @@ def test_imports_go_one_way() -> None:
     assert upwards == []
 
 
-def test_the_engine_is_pure() -> None:
+def test_the_engine_is_pure():
     """It knows no bus, database, configuration or oslo library, and nothing that waits."""
     forbidden = ("scheduler.rpc", "scheduler.db", "scheduler.conf", "oslo", "eventlet", "asyncio")
     impure = [
@@ -100,9 +99,7 @@ def test_the_engine_is_pure() -> None:
         ("conductor_stub", ("tests", "benchmarks", "manual")),
     ],
 )
-def test_the_packages_do_not_know_what_is_built_on_them(
-    package: str, strangers: tuple[str, ...]
-) -> None:
+def test_the_packages_do_not_know_what_is_built_on_them(package, strangers):
     knowing = [
         name_of(path)
         for path in python_files(package)

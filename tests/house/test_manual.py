@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,7 @@ PROGRAMS = ("nova-compute-stub", "nova-conductor-stub", "nova-scheduler", "nova-
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """What ``make manual`` would write."""
     folder = tmp_path_factory.mktemp("manual")
     command = [sys.executable, "-m", "manual", str(folder)]
@@ -29,7 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", [*(f"{each}/*" for each in FOLDERS), *PAGES])
-def test_what_is_here_is_what_would_be_made(made: Path, name: str) -> None:
+def test_what_is_here_is_what_would_be_made(made, name):
     here, there = (
         {each.name: each.read_text(encoding="utf-8") for each in folder.glob(name)}
         for folder in (ROOT, made)
@@ -40,14 +39,14 @@ def test_what_is_here_is_what_would_be_made(made: Path, name: str) -> None:
     assert outdated == [], "run: make manual"
 
 
-def test_every_program_has_its_page_and_completion() -> None:
+def test_every_program_has_its_page_and_completion():
     pages = [path.name for path in sorted((ROOT / FOLDERS[0]).iterdir())]
     completions = [path.name for path in sorted((ROOT / FOLDERS[1]).iterdir())]
     assert pages == sorted(f"{name}.8" for name in PROGRAMS)
     assert completions == list(PROGRAMS)
 
 
-def test_every_exit_status_is_documented() -> None:
+def test_every_exit_status_is_documented():
     text = (ROOT / "manual/man8/nova-scheduler-manage.8").read_text(encoding="utf-8")
     section = text.partition(".SH EXIT STATUS")[2].partition(".SH")[0]
     numbers = {value for name, value in vars(exit_codes).items() if name.isupper()}
@@ -67,7 +66,7 @@ def test_every_exit_status_is_documented() -> None:
     ],
     ids=" ".join,
 )
-def test_bash_completes(words: list[str], among: list[str]) -> None:
+def test_bash_completes(words, among):
     file = ROOT / FOLDERS[1] / words[0]
     quoted = " ".join(f"'{word}'" for word in words)
     script = (

@@ -9,8 +9,6 @@ import sys
 import tarfile
 import venv
 import zipfile
-from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
@@ -49,14 +47,14 @@ SHARED = {"opentelemetry": "opentelemetry-proto"}
 ONLY_WITH_EXTRA = {"atheris": ["atheris"]}
 
 
-def setup_cfg() -> configparser.ConfigParser:
+def setup_cfg():
     parser = configparser.ConfigParser(interpolation=None)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.optionxform = str
     parser.read(ROOT / "setup.cfg", encoding="utf-8")
     return parser
 
 
-def requirements(extra: str | None = None) -> dict[str, Requirement]:
+def requirements(extra=None):
     """What setup.cfg asks for: by the packages, or by *extra*."""
     parser = setup_cfg()
     text = (
@@ -66,25 +64,25 @@ def requirements(extra: str | None = None) -> dict[str, Requirement]:
     return {canonicalize_name(each.name): each for each in asked}
 
 
-def extras() -> list[str]:
+def extras():
     return list(setup_cfg()["options.extras_require"])
 
 
-def all_requirements() -> dict[str, Requirement]:
+def all_requirements():
     together = requirements()
     for extra in extras():
         together |= requirements(extra)
     return together
 
 
-def pins() -> dict[str, Version]:
+def pins():
     """The exact versions of constraints.txt."""
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pairs = [line.split("==") for line in lines if line and not line.startswith("#")]
     return {canonicalize_name(name): Version(version) for name, version in pairs}
 
 
-def entry_points() -> list[importlib.metadata.EntryPoint]:
+def entry_points():
     return [
         importlib.metadata.EntryPoint(name.strip(), value.strip(), group)
         for group, text in setup_cfg()["options.entry_points"].items()
@@ -93,12 +91,12 @@ def entry_points() -> list[importlib.metadata.EntryPoint]:
 
 
 @pytest.mark.parametrize("entry_point", entry_points(), ids=lambda point: point.name)
-def test_every_entry_point_leads_somewhere(entry_point: importlib.metadata.EntryPoint) -> None:
+def test_every_entry_point_leads_somewhere(entry_point):
     assert callable(entry_point.load())
 
 
 @pytest.mark.parametrize("group", ["nova.scheduler.driver", "nova.scheduler.host_manager"])
-def test_what_is_installed_is_what_is_declared(group: str) -> None:
+def test_what_is_installed_is_what_is_declared(group):
     declared = {(point.name, point.value) for point in entry_points() if point.group == group}
     installed = {
         (point.name, point.value)
@@ -109,14 +107,14 @@ def test_what_is_installed_is_what_is_declared(group: str) -> None:
     assert installed == declared
 
 
-def test_every_file_that_setup_cfg_names_exists() -> None:
+def test_every_file_that_setup_cfg_names_exists():
     metadata = setup_cfg()["metadata"]
     for name in (metadata["long_description"].split()[1], metadata["license_files"]):
         assert (ROOT / name).is_file()
 
 
 @pytest.fixture(scope="module")
-def clean_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clean_copy(tmp_path_factory):
     """The project's files alone: what a build leaves behind would be packed by the next one."""
     copy = tmp_path_factory.mktemp("copy")
     for path in files():
@@ -126,7 +124,7 @@ def clean_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def built(clean_copy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def built(clean_copy, tmp_path_factory):
     """The sdist, and the wheel that is made of it; nothing of ours is complained of."""
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder)]
@@ -138,13 +136,13 @@ def built(clean_copy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     return {"wheel": wheel, "sdist": sdist}
 
 
-def test_the_source_distribution_is_the_whole_tree(built: dict[str, Path]) -> None:
+def test_the_source_distribution_is_the_whole_tree(built):
     with tarfile.open(built["sdist"]) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
     assert {str(path.relative_to(ROOT)) for path in files()} - packed == set()
 
 
-def test_the_wheel_has_every_file_of_the_packages(built: dict[str, Path]) -> None:
+def test_the_wheel_has_every_file_of_the_packages(built):
     with zipfile.ZipFile(built["wheel"]) as archive:
         packed = set(archive.namelist())
     names = {str(path.relative_to(ROOT)) for path in files()}
@@ -152,7 +150,7 @@ def test_the_wheel_has_every_file_of_the_packages(built: dict[str, Path]) -> Non
     assert not {name for name in packed if name.startswith("tests/")}
 
 
-def test_what_was_built_installs_and_runs_the_demo(built: dict[str, Path], tmp_path: Path) -> None:
+def test_what_was_built_installs_and_runs_the_demo(built, tmp_path):
     """In an environment that borrows the dependencies of this one, so that nothing is fetched."""
     folder = tmp_path / "environment"
     venv.create(folder, symlinks=True)
@@ -176,14 +174,14 @@ def test_what_was_built_installs_and_runs_the_demo(built: dict[str, Path], tmp_p
     assert f"ExecStart={folder}/bin/nova-scheduler --config-file=/etc/nova/nova.conf\n" in unit
 
 
-def run(*command: str, cwd: Path = ROOT) -> str:
+def run(*command, cwd=ROOT):
     """What a *command* prints; it must succeed."""
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def test_every_requirement_has_a_lower_bound_and_a_pin_within_its_bounds() -> None:
+def test_every_requirement_has_a_lower_bound_and_a_pin_within_its_bounds():
     wrong = [
         str(asked)
         for name, asked in all_requirements().items()
@@ -195,18 +193,18 @@ def test_every_requirement_has_a_lower_bound_and_a_pin_within_its_bounds() -> No
 
 
 @functools.cache
-def installed() -> Mapping[str, list[str]]:
+def installed():
     """The distributions that bring each top-level module; it takes seconds to find out."""
     return importlib.metadata.packages_distributions()
 
 
-def imported_distributions(*folders: str) -> set[str]:
+def imported_distributions(*folders):
     """The distributions that bring the modules that files below *folders* import."""
     providers = {**ONLY_WITH_EXTRA, **installed()}
     own = {*CODE, "__future__", *sys.stdlib_module_names}
     here = [path for path in python_files(*folders) if not any(map(path.is_relative_to, ELSEWHERE))]
     modules = {name for path in here for name in imports_of(path)}
-    found: set[str] = set()
+    found = set()
     for module in modules:
         top = module.split(".")[0]
         if top in SHARED:
@@ -222,11 +220,11 @@ def imported_distributions(*folders: str) -> set[str]:
     [(PACKAGES, ()), (("tests", "benchmarks", "manual"), ("test", "fuzz"))],
     ids=["packages", "tests"],
 )
-def test_what_is_imported_is_declared(folders: tuple[str, ...], extras: tuple[str, ...]) -> None:
+def test_what_is_imported_is_declared(folders, extras):
     declared = requirements().keys() | {name for each in extras for name in requirements(each)}
     assert imported_distributions(*folders) - declared == set()
 
 
-def test_what_is_declared_is_used() -> None:
+def test_what_is_declared_is_used():
     used = imported_distributions(*CODE) | TOOLS | PLUGINS
     assert all_requirements().keys() - used == set()

@@ -16,24 +16,24 @@ PAGES = [path for path in DOCS.rglob("*.md") if "evidence" not in path.parts]
 PARTS = ("**Meaning.**", "**Impact.**", "**Diagnosis", "itigation.**")
 
 
-def text(page: str) -> str:
+def text(page):
     return (DOCS / page).read_text(encoding="utf-8")
 
 
-def alerts() -> list[str]:
+def alerts():
     rules = (ROOT / "etc/prometheus/nova-scheduler.rules.yml").read_text(encoding="utf-8")
     [group] = yaml.safe_load(rules)["groups"]
     return [rule["alert"] for rule in group["rules"]]
 
 
-def test_every_alert_has_a_runbook_and_no_other_has() -> None:
+def test_every_alert_has_a_runbook_and_no_other_has():
     sections = re.split(r"^## ", text("runbooks.md"), flags=re.MULTILINE)[1:]
     assert [section.split("\n")[0] for section in sections] == alerts()
     lacking = [each.split("\n")[0] for each in sections if not all(part in each for part in PARTS)]
     assert lacking == []
 
 
-def test_every_http_path_is_listed() -> None:
+def test_every_http_path_is_listed():
     source = "\n".join(path.read_text(encoding="utf-8") for path in python_files(*PACKAGES))
     served = set(re.findall(r'yield (?:f?"|)(/(?:metrics|healthz|readyz))"', source)) | {"/status"}
     listed = set(re.findall(r"^\| `(/[a-z]*)[^`]*` \|", text("http.md"), re.MULTILINE))
@@ -41,18 +41,18 @@ def test_every_http_path_is_listed() -> None:
     assert served <= listed
 
 
-def names() -> list[tuple[str, str]]:
+def names():
     """Module and name of everything that plug-ins may import."""
     rows = re.findall(r"^\| `(scheduler[\w.]*)` \| (`.*`.*) \|$", text("api-stability.md"), re.M)
     return [(module, name) for module, cell in rows for name in re.findall(r"`(\w+)`", cell)]
 
 
 @pytest.mark.parametrize(("module", "name"), names(), ids=".".join)
-def test_plug_ins_can_import_what_the_page_says(module: str, name: str) -> None:
+def test_plug_ins_can_import_what_the_page_says(module, name):
     assert hasattr(importlib.import_module(module), name)
 
 
-def test_the_examples_import_nothing_else() -> None:
+def test_the_examples_import_nothing_else():
     modules = re.findall(r"^\| `(scheduler[\w.]*)` \|", text("api-stability.md"), re.MULTILINE)
     known = {*modules, *map(".".join, names())}
     examples = [path for path in python_files("docs") if path.parent.name == "examples"]
@@ -66,7 +66,7 @@ def test_the_examples_import_nothing_else() -> None:
     assert {each: path for each, path in found.items() if each not in known} == {}
 
 
-def test_the_columns_that_the_page_lists_are_there() -> None:
+def test_the_columns_that_the_page_lists_are_there():
     _before, table = text("api-stability.md").split("| from `hosts` | names |")
     cells = " ".join(re.findall(r"\| ([^|]*) \|$", table, re.MULTILINE))
     listed = set(re.findall(r"`(\w+)`", cells))
@@ -76,7 +76,7 @@ def test_the_columns_that_the_page_lists_are_there() -> None:
     assert listed >= {*columns.INT_COLUMNS, *columns.FLOAT_COLUMNS, *columns.TEXT_COLUMNS}
 
 
-def test_every_file_that_a_page_names_exists() -> None:
+def test_every_file_that_a_page_names_exists():
     missing = []
     for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *PAGES):
         content = page.read_text(encoding="utf-8")

@@ -1,7 +1,6 @@
 """README and pages are plain: short sentences, short lines."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
@@ -25,9 +24,9 @@ _ITEM = re.compile(r"([*+-]|\d+\.) +(.*)")
 _WORD = re.compile(r"[^\W_]+(?:['’./-][^\W_]+)*")
 
 
-def paragraphs(text: str) -> Iterator[str]:
+def paragraphs(text):
     """Paragraphs and items of lists; no headings, tables, code and comments."""
-    kept: list[str] = []
+    kept = []
     is_code = False
     for line in [*re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL).splitlines(), ""]:
         stripped = line.strip()
@@ -42,7 +41,7 @@ def paragraphs(text: str) -> Iterator[str]:
             kept.append(item[2] if item else stripped)
 
 
-def sentences(text: str) -> Iterator[list[str]]:
+def sentences(text):
     """The words of each sentence; code counts as one word, a fragment of one or two not at all."""
     for paragraph in paragraphs(text):
         plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", paragraph)
@@ -54,21 +53,21 @@ def sentences(text: str) -> Iterator[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def lengths() -> list[int]:
+def lengths():
     """Words of every sentence of every page."""
     return [len(words) for path in PAGES for words in sentences(path.read_text(encoding="utf-8"))]
 
 
-def test_sentences_are_short(lengths: list[int]) -> None:
+def test_sentences_are_short(lengths):
     assert len(lengths) > 1000
     assert sum(lengths) / len(lengths) <= MEAN_WORDS
 
 
-def test_few_sentences_are_long(lengths: list[int]) -> None:
+def test_few_sentences_are_long(lengths):
     assert sum(each > LONG_WORDS for each in lengths) / len(lengths) <= LONG_SHARE
 
 
-def test_lines_are_short() -> None:
+def test_lines_are_short():
     too_long = [
         f"{name_of(path)}:{number}"
         for path in PAGES

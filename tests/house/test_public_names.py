@@ -2,8 +2,6 @@
 
 import ast
 import functools
-from collections.abc import Iterator
-from pathlib import Path
 
 from tests.house.tree import PACKAGES, module_of, name_of, python_files, syntax_of
 
@@ -13,15 +11,15 @@ OF_THE_LANGUAGE = frozenset({"_asdict", "_fields", "_mapping", "_replace"})
 """Documented parts of named tuples, and of the rows of SQLAlchemy, in spite of their spelling."""
 
 
-def is_private(name: str) -> bool:
+def is_private(name):
     return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
 
 
-def is_foreign(name: str, own: frozenset[str]) -> bool:
+def is_foreign(name, own):
     return is_private(name) and name not in own and name not in OF_THE_LANGUAGE
 
 
-def definitions(tree: ast.AST) -> Iterator[str]:
+def definitions(tree):
     """Every name that the code itself gives to something."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -36,7 +34,7 @@ def definitions(tree: ast.AST) -> Iterator[str]:
             yield from (str(each.value) for each in inside)
 
 
-def uses(tree: ast.AST, own: frozenset[str]) -> Iterator[str]:
+def uses(tree, own):
     """The private names in *tree* that are not its *own*."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -50,15 +48,15 @@ def uses(tree: ast.AST, own: frozenset[str]) -> Iterator[str]:
 
 
 @functools.cache
-def own_names() -> frozenset[str]:
+def own_names():
     return frozenset(name for path in ordinary_files() for name in definitions(syntax_of(path)))
 
 
-def ordinary_files() -> list[Path]:
+def ordinary_files():
     return [each for each in python_files(*PACKAGES) if not module_of(each).startswith(FAST_PATH)]
 
 
-def test_private_names_of_libraries_are_left_alone() -> None:
+def test_private_names_of_libraries_are_left_alone():
     found = [
         f"{name_of(path)}: {each}"
         for path in ordinary_files()

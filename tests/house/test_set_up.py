@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -13,17 +12,17 @@ from tests.servers.fixtures import require
 SCRIPTS = sorted(path for path in (ROOT / ".ci").iterdir() if path.is_file())
 
 
-def targets() -> set[str]:
+def targets():
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     return set(re.findall(r"^([a-z-]+):", text, re.MULTILINE))
 
 
-def test_make_offers_what_the_documents_name() -> None:
+def test_make_offers_what_the_documents_name():
     assert targets() >= {"demo", "test", "venv", "lint", "sample-config", "clean"}
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
-def test_a_script_is_well_formed(script: Path) -> None:
+def test_a_script_is_well_formed(script):
     text = script.read_text(encoding="utf-8")
     assert text.startswith("#!/bin/bash\n")
     assert "\nset -euo pipefail\n" in text
@@ -32,7 +31,7 @@ def test_a_script_is_well_formed(script: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_bindep_names_every_server() -> None:
+def test_bindep_names_every_server():
     lines = (ROOT / "bindep.txt").read_text(encoding="utf-8").splitlines()
     packages = {line.split()[0] for line in lines if line and not line.startswith("#")}
     assert packages >= {program.package for program in programs.ALL}
@@ -41,9 +40,7 @@ def test_bindep_names_every_server() -> None:
 @pytest.mark.parametrize(
     ("ci", "outcome"), [("", pytest.skip.Exception), ("true", pytest.fail.Exception)]
 )
-def test_a_missing_server_skips_but_fails_the_ci(
-    ci: str, outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_server_skips_but_fails_the_ci(ci, outcome, monkeypatch):
     monkeypatch.setenv("CI", ci)
     with pytest.raises(outcome, match="missing Debian packages: a-package"):
         require((programs.Program("no-such-program", "a-package"),))

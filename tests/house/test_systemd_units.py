@@ -18,7 +18,7 @@ WORST_EXPOSURE = 20
 """In systemd's tenths: 0 is sealed, 100 unconfined."""
 
 
-def analyze(*arguments: str) -> str:
+def analyze(*arguments):
     """Run systemd-analyze; returns its complaints, fails when it ends with an error."""
     require((programs.SYSTEMD_ANALYZE,))
     done = subprocess.run(
@@ -28,19 +28,19 @@ def analyze(*arguments: str) -> str:
     return done.stderr
 
 
-def settings(unit: Path) -> configparser.SectionProxy:
+def settings(unit):
     parser = configparser.RawConfigParser(strict=False)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.optionxform = str
     parser.read(unit, encoding="utf-8")
     return parser["Service"]
 
 
 @pytest.fixture(params=UNITS, ids=lambda unit: unit.name)
-def unit(request: pytest.FixtureRequest) -> Path:
+def unit(request):
     return Path(request.param)
 
 
-def test_there_is_a_unit_per_program_that_serves() -> None:
+def test_there_is_a_unit_per_program_that_serves():
     assert [path.stem for path in UNITS] == [
         "nova-compute-stub",
         "nova-conductor-stub",
@@ -48,7 +48,7 @@ def test_there_is_a_unit_per_program_that_serves() -> None:
     ]
 
 
-def test_systemd_accepts_the_unit(unit: Path, tmp_path: Path) -> None:
+def test_systemd_accepts_the_unit(unit, tmp_path):
     # The programs are looked up by systemd, so name them where this environment has them.
     here = str(Path(sys.executable).parent)
     copy = tmp_path / unit.name
@@ -58,28 +58,28 @@ def test_systemd_accepts_the_unit(unit: Path, tmp_path: Path) -> None:
     assert unit.name not in analyze("verify", "--man=no", str(copy))
 
 
-def test_the_unit_confines_its_program(unit: Path) -> None:
+def test_the_unit_confines_its_program(unit):
     analyze("security", "--offline=true", f"--threshold={WORST_EXPOSURE}", str(unit))
 
 
-def test_the_unit_starts_its_own_program(unit: Path) -> None:
+def test_the_unit_starts_its_own_program(unit):
     command = settings(unit)["ExecStart"].split()
     assert command[:2] == [f"/usr/bin/{unit.stem}", "--config-file=/etc/nova/nova.conf"]
 
 
-def test_a_unit_that_hangs_is_ended_and_started_again(unit: Path) -> None:
+def test_a_unit_that_hangs_is_ended_and_started_again(unit):
     service = settings(unit)
     assert int(service["WatchdogSec"]) >= 2 * rpc_response_timeout()
     assert service["Restart"] == "on-failure"
 
 
-def rpc_response_timeout() -> int:
+def rpc_response_timeout():
     """Seconds after which callers give up, which no request may be killed before."""
     (option,) = (each for each in client_options if each.name == "rpc_response_timeout")
     return int(option.default)
 
 
-def test_the_unit_waits_longer_than_the_daemon_needs_to_stop(unit: Path) -> None:
+def test_the_unit_waits_longer_than_the_daemon_needs_to_stop(unit):
     assert settings(unit)["Type"] == "notify"
     (graceful,) = (
         option.default

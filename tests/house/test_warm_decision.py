@@ -1,8 +1,6 @@
 """The way of a warm decision, from decoded message to encoded answer, counted in modules."""
 
 import sys
-from types import FrameType
-from typing import Any
 
 from benchmarks import workload
 from benchmarks.subjects.decision import EngineDecisions
@@ -22,7 +20,7 @@ class Incoming:
 
     client_timeout = None
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments):
         self.message = {"method": "select_destinations", "version": "4.5", "args": arguments}
         self.ctxt = {
             **RequestContext(request_id="req-1").to_dict(),
@@ -31,7 +29,7 @@ class Incoming:
         }
 
 
-def test_a_warm_decision_passes_few_modules() -> None:
+def test_a_warm_decision_passes_few_modules():
     decisions = EngineDecisions(workload.load("bounds").at_tiny_size().subjects["known"], None)
     decisions.warm_up()
     conf = decisions.driver.conf
@@ -42,10 +40,10 @@ def test_a_warm_decision_passes_few_modules() -> None:
         in_flight=InFlightRequests(),
         monitor=CallMonitor(),
     )
-    passed: set[str] = set()
+    passed = set()
     folder = f"{ROOT}/scheduler/"
 
-    def trace(frame: FrameType, event: str, argument: Any) -> None:
+    def trace(frame, event, argument):
         if event == "call" and frame.f_code.co_filename.startswith(folder):
             passed.add(frame.f_code.co_filename.removeprefix(folder))
 

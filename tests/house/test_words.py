@@ -3,7 +3,6 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ FORBIDDEN = {
 
 
 @pytest.mark.parametrize("what", FORBIDDEN)
-def test_no_file_says(what: str) -> None:
+def test_no_file_says(what):
     pattern = re.compile(FORBIDDEN[what], re.IGNORECASE)
     saying = [
         name_of(path)
@@ -29,7 +28,7 @@ def test_no_file_says(what: str) -> None:
     assert saying == []
 
 
-def test_every_recorded_message_is_named_by_a_test() -> None:
+def test_every_recorded_message_is_named_by_a_test():
     sources = [path for path in python_files("tests") if path != Path(__file__)]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     samples = (ROOT / "tests/data/wire").glob("*.json")
@@ -37,7 +36,7 @@ def test_every_recorded_message_is_named_by_a_test() -> None:
     assert {name for name in names if name not in text} == set()
 
 
-def test_no_docstring_begins_like_a_question() -> None:
+def test_no_docstring_begins_like_a_question():
     """A noun phrase or a verb says sooner what a thing is; so do notes on attributes."""
     question = re.compile(r"\s*(What|Which|How|Whether|Why|So that)\b")
     asking = [
@@ -49,14 +48,14 @@ def test_no_docstring_begins_like_a_question() -> None:
     assert asking == []
 
 
-def _docstrings(path: Path) -> Iterator[tuple[int, str]]:
+def _docstrings(path):
     for node in ast.walk(syntax_of(path)):
         match node:
             case ast.Expr(value=ast.Constant(value=str() as text)):
                 yield node.lineno, text
 
 
-def _notes(path: Path) -> Iterator[tuple[int, str]]:
+def _notes(path):
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         before, mark, text = line.partition("#: ")
         if mark and not before.strip():

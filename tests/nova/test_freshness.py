@@ -1,16 +1,14 @@
 """What changes through Nova's own objects is seen by the very next decision."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.nova.deployed import Deployed, a_uuid
+from tests.nova.deployed import a_uuid
 from tests.nova.driver import NovaError
 
 AS_BEFORE = {"disabled": False, "disabled_reason": None, "forced_down": False}
 
 
-def sized(times: int) -> dict[str, int]:
+def sized(times):
     """Columns of a host that many times as big as one by default."""
     memory_mb, disk_gb = 32768 * times, 500 * times
     return {
@@ -24,7 +22,7 @@ def sized(times: int) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def fleet(world) -> Deployed:
+def fleet(world):
     """Two hosts, n1 the bigger one, and nobody else."""
     world.add_hosts("cell1", "n1", **sized(4))
     world.add_hosts("cell2", "n2")
@@ -32,20 +30,20 @@ def fleet(world) -> Deployed:
 
 
 @pytest.fixture(autouse=True)
-def as_before(fleet) -> Iterator[None]:
+def as_before(fleet):
     """Each test finds n1 the best host, and leaves it so."""
     assert asked_for_best(fleet) == "n1"
     yield
     fleet.nova.do("fleet.change_service", name="n1", fields=AS_BEFORE)
 
 
-def asked_for_best(fleet: Deployed) -> str:
+def asked_for_best(fleet):
     """The host that a server of next to nothing gets."""
     (host,) = fleet.hosts(flavor={"memory_mb": 1, "root_gb": 0})
     return host
 
 
-def is_refused(fleet: Deployed, **demand: object) -> bool:
+def is_refused(fleet, **demand):
     try:
         fleet.select(**demand)
     except NovaError as error:

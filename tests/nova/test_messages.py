@@ -4,11 +4,9 @@ The caching driver reads the database only now and then, so what it knows in bet
 the messages.
 """
 
-from collections.abc import Callable, Iterator
-
 import pytest
 
-from tests.nova.deployed import Deployed, a_uuid, deployed
+from tests.nova.deployed import a_uuid, deployed
 from tests.nova.driver import NovaError
 from tests.waiting import wait_until
 
@@ -17,7 +15,7 @@ SELDOM = {"scheduler": {"driver": "caching_scheduler", "periodic_task_interval":
 
 
 @pytest.fixture(scope="module")
-def fleet(nova_databases, rabbitmq, tmp_path_factory) -> Iterator[Deployed]:
+def fleet(nova_databases, rabbitmq, tmp_path_factory):
     """A scheduler that read its three hosts when it started, and nothing since."""
     folder = tmp_path_factory.mktemp("fleet")
     with deployed(nova_databases, rabbitmq, folder, settings=SELDOM) as world:
@@ -27,7 +25,7 @@ def fleet(nova_databases, rabbitmq, tmp_path_factory) -> Iterator[Deployed]:
         yield world
 
 
-def hosts(fleet: Deployed, **demand: object) -> list[str]:
+def hosts(fleet, **demand):
     """The host of one server, or none."""
     try:
         return fleet.hosts(**demand)
@@ -37,7 +35,7 @@ def hosts(fleet: Deployed, **demand: object) -> list[str]:
         return []
 
 
-def becomes(wanted: list[str], asked: Callable[[], list[str]]) -> None:
+def becomes(wanted, asked):
     """Messages take their time; wait until the answer is the one wanted."""
     wait_until(lambda: asked() == wanted, describe=lambda: f"{wanted}, not {asked()}")
 

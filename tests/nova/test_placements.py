@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.nova.deployed import Deployed, a_uuid
+from tests.nova.deployed import a_uuid
 from tests.nova.driver import NovaError
 
 CELL1 = ("a1", "a2", "a3", "a4")
@@ -10,7 +10,7 @@ CELL2 = ("b1", "b2")
 
 
 @pytest.fixture(scope="module")
-def fleet(world) -> Deployed:
+def fleet(world):
     """Four hosts in one cell, two in the other; the first two are in the zone east."""
     for cell, hosts in (("cell1", CELL1), ("cell2", CELL2)):
         for host in hosts:

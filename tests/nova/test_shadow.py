@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -22,11 +21,10 @@ from scheduler.concurrency import THREADING as THREADS
 from scheduler.shadow import Result
 from tests.nova import controlled
 from tests.nova.cloud.programs import Service
-from tests.nova.databases import NovaDatabases, merged
+from tests.nova.databases import merged
 from tests.nova.deployed import a_uuid
 from tests.nova.driver import NovaDriver
 from tests.servers.fixtures import made
-from tests.servers.mariadb import MariaDB
 from tests.servers.placement import Placement
 from tests.servers.venvs import CHECKOUT, PLACEMENT
 from tests.waiting import wait_until
@@ -64,7 +62,7 @@ class Host:
     #: Held while it reports.
     lock: Any = field(default_factory=threading.Lock)
 
-    def report(self) -> dict[str, Any]:
+    def report(self):
         """Columns of its node, as nova-compute fills them."""
         used = {name: sum(each[name] for each in self.servers) for name in FLAVORS[0]}
         free_gb = self.disk_gb - used["root_gb"]
@@ -83,7 +81,7 @@ class Host:
             "stats": {name: str(count) for name, count in {**stats, "failed_builds": 0}.items()},
         }
 
-    def inventory(self) -> dict[str, dict[str, float]]:
+    def inventory(self):
         """All that Placement knows of it."""
         totals = {"VCPU": self.vcpus, "MEMORY_MB": self.memory_mb, "DISK_GB": self.disk_gb}
         return {
@@ -95,12 +93,12 @@ class Host:
 class Caller:
     """Asks Nova's scheduler for servers, and builds them as their hosts would."""
 
-    def __init__(self, nova: NovaDriver, hosts: dict[str, Host]) -> None:
+    def __init__(self, nova, hosts):
         self._nova, self._hosts = nova, hosts
-        self._claimed: deque[tuple[str, str, dict[str, int]]] = deque()
-        self._begun: deque[tuple[float, str, str]] = deque()
+        self._claimed = deque()
+        self._begun = deque()
 
-    def ask(self, number: int) -> None:
+    def ask(self, number):
         """Ask for one server; let hosts begin and finish what is due."""
         flavor, uuid = FLAVORS[number % len(FLAVORS)], a_uuid()
         ((chosen, *_others),) = self._nova.do(
@@ -112,17 +110,17 @@ class Caller:
         while self._begun and self._begun[0][0] < time.monotonic() - BUILD_SECONDS:
             self._finish(*self._begun.popleft())
 
-    def _begin(self, uuid: str, host: str, flavor: dict[str, int]) -> None:
+    def _begin(self, uuid, host, flavor):
         self._report(host, 1, flavor)
         building = {"vm_state": "building", "task_state": "spawning"}
         self._nova.do("fleet.add_instance", host=host, uuid=uuid, flavor=flavor, **building)
         self._begun.append((time.monotonic(), uuid, host))
 
-    def _finish(self, _began: float, uuid: str, host: str) -> None:
+    def _finish(self, _began, uuid, host):
         self._report(host, -1)
         self._nova.do("fleet.start_instance", uuid=uuid)
 
-    def _report(self, name: str, builds: int, *begun: dict[str, int]) -> None:
+    def _report(self, name, builds, *begun):
         host = self._hosts[name]
         with host.lock:
             host.building += builds
@@ -139,18 +137,18 @@ class Cloud:
     control: Path
     nova: Service
 
-    def results(self) -> dict[str, int]:
+    def results(self):
         rows = self.deployment.manage("shadow", "report")
         return {row["result"]: row["requests"] for row in rows}
 
 
 @pytest.fixture
-def placement(mariadb: MariaDB) -> Iterator[Placement]:
+def placement(mariadb):
     with Placement(made(PLACEMENT), mariadb.url(mariadb.create_database())) as server:
         yield server
 
 
-def added_hosts(nova: NovaDriver, placement: Placement) -> dict[str, Host]:
+def added_hosts(nova, placement):
     """The fleet, by name; Nova and Placement know it."""
     hosts = {}
     for number, size in enumerate((*SIZES, *[1] * FULL_HOSTS)):
@@ -164,12 +162,7 @@ def added_hosts(nova: NovaDriver, placement: Placement) -> dict[str, Host]:
 
 
 @pytest.fixture
-def cloud(
-    nova_databases: NovaDatabases,
-    rabbitmq: Any,
-    placement: Placement,
-    tmp_path: Path,
-) -> Iterator[Cloud]:
+def cloud(nova_databases, rabbitmq, placement, tmp_path):
     bus = rabbitmq.url()
     shared = {
         "DEFAULT": {"transport_url": bus, "service_down_time": 3600},  # nothing sends heartbeats
@@ -200,8 +193,8 @@ def cloud(
 
 
 @pytest.mark.timeout(3000)
-def test_every_difference_from_novas_scheduler_has_a_name(cloud: Cloud) -> None:
-    def ask(caller: Caller) -> None:
+def test_every_difference_from_novas_scheduler_has_a_name(cloud):
+    def ask(caller):
         for number in range(REQUESTS // CALLERS):
             caller.ask(number)
 

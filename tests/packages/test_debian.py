@@ -1,7 +1,5 @@
 """The Debian package: built, installed over another scheduler, run and removed."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.house.tree import ROOT
@@ -36,7 +34,7 @@ test ! -e /opt/venvs/nova-scheduler
 """
 
 
-def test_it_installs_runs_and_goes(tmp_path: Path) -> None:
+def test_it_installs_runs_and_goes(tmp_path):
     require((programs.DH_VIRTUALENV,))
     files = tmp_path / "files"
     built = run(str(ROOT / "packaging/build-deb"), str(files), cwd=tmp_path, seconds=3000)

@@ -1,7 +1,5 @@
 """A newcomer's way, word for word: README and the page on operating, in a fresh clone."""
 
-from pathlib import Path
-
 import pytest
 
 from tests import console, pages
@@ -29,7 +27,7 @@ wait
 """
 
 
-def part(name: str) -> str:
+def part(name):
     """The commands of a part of the page; each must end as it says there."""
     texts = [each.text for each in console.commands(OPERATE, name)]
     assert texts
@@ -38,7 +36,7 @@ def part(name: str) -> str:
     )
 
 
-def test_the_pages_word_for_word(tmp_path: Path, transport_url: str, mariadb_url: str) -> None:
+def test_the_pages_word_for_word(tmp_path, transport_url, mariadb_url):
     files = tmp_path / "files"
     run("git", "clone", "--quiet", str(pages.ROOT), str(files / "clone"), cwd=tmp_path, seconds=60)
     settings = pages.settings(OPERATE, "configure")

@@ -2,7 +2,6 @@
 
 import json
 import threading
-from typing import Any
 
 import pytest
 
@@ -19,18 +18,18 @@ OTHER_UUID = "00000000-0000-4000-a000-000000000002"
 class Decider:
     """Counts its decisions; the answer is their number, or an error."""
 
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self, error=None):
         self.count = 0
         self.error = error
 
-    def __call__(self) -> list[int]:
+    def __call__(self):
         self.count += 1
         if self.error is not None:
             raise self.error
         return [self.count]
 
 
-def legacy(**properties: Any) -> tuple[Any, ...]:
+def legacy(**properties):
     """The arguments of a Newton conductor's request."""
     return ({"num_instances": 1}, properties, a_request(), [OWN_UUID], False)
 
@@ -48,7 +47,7 @@ def legacy(**properties: Any) -> tuple[Any, ...]:
         pytest.param(KEY, (*legacy()[:4], True), 2, id="with alternates"),
     ],
 )
-def test_what_is_the_same_request(key: Any, arguments: Any, decisions: int) -> None:
+def test_what_is_the_same_request(key, arguments, decisions):
     memory, decide = ReplyCache(60, 10, Clock()), Decider()
     assert memory.once(KEY, legacy(), decide) == [1]
     assert memory.once(key, arguments, decide) == [decisions]
@@ -56,13 +55,13 @@ def test_what_is_the_same_request(key: Any, arguments: Any, decisions: int) -> N
     assert decide.count == decisions
 
 
-def test_reading_a_field_that_was_not_sent_makes_no_other_request() -> None:
+def test_reading_a_field_that_was_not_sent_makes_no_other_request():
     decide = Decider()
     kept = ReplyCache(60, 100)
     arguments, again = legacy(), legacy()
     assert not arguments[2].is_set("security_groups")
 
-    def decide_and_tell() -> list[int]:
+    def decide_and_tell():
         notifications.request(arguments[2])
         return decide()
 
@@ -81,7 +80,7 @@ def test_answers_are_kept_for_a_time(later_seconds, kept_seconds, decisions):
     assert decide.count == decisions
 
 
-def test_answers_are_kept_for_so_many_servers() -> None:
+def test_answers_are_kept_for_so_many_servers():
     memory, decide = ReplyCache(60, 3, Clock()), Decider()
     keys = [("req-1", OWN_UUID, 2), ("req-2", OWN_UUID, 1), ("req-3", OWN_UUID, 1)]
     for key in keys:
@@ -96,7 +95,7 @@ def test_answers_are_kept_for_so_many_servers() -> None:
     assert decide.count == 6, "more than may be kept"
 
 
-def test_errors_are_not_kept() -> None:
+def test_errors_are_not_kept():
     memory = ReplyCache(60, 10, Clock())
     with pytest.raises(errors.NoValidHost):
         memory.once(KEY, legacy(), Decider(errors.NoValidHost(reason="")))
@@ -104,17 +103,17 @@ def test_errors_are_not_kept() -> None:
 
 
 @pytest.mark.parametrize("error", [None, errors.NoValidHost(reason="none")])
-def test_a_request_in_hand_is_shared(error: Exception | None) -> None:
+def test_a_request_in_hand_is_shared(error):
     memory, begun, go_on = ReplyCache(0, 0), threading.Event(), threading.Event()
-    outcomes: list[Any] = []
+    outcomes = []
     decide = Decider(error)
 
-    def slowly() -> list[int]:
+    def slowly():
         begun.set()
         assert go_on.wait(60)
         return decide()
 
-    def ask(function: Any) -> None:
+    def ask(function):
         try:
             outcomes.append(memory.once(KEY, legacy(), function))
         except errors.NoValidHost as raised:
@@ -154,14 +153,14 @@ def test_key(request_id, uuids, own, expected):
     assert idempotency.request_key(context, spec, uuids) == expected
 
 
-def selection(host: str, limits: dict[str, Any] | None = None) -> objects.Selection:
+def selection(host, limits=None):
     made = objects.Selection(service_host=host, nodename=f"{host}.example")
     if limits is not None:
         made.limits_exact = limits
     return made
 
 
-def test_selections_come_back_with_exact_limits() -> None:
+def test_selections_come_back_with_exact_limits():
     limits = {"memory_mb": 6144.5, "vcpu": 64, "numa_topology": object()}
     text = idempotency.answer_to_text([selection("h1", limits), selection("h2")])
     found = idempotency.answer_from_text(text)
@@ -179,7 +178,7 @@ def test_selections_come_back_with_exact_limits() -> None:
         (errors.NoValidHost("in words of its own"), ""),
     ],
 )
-def test_a_refusal_comes_back_in_its_words(refusal: errors.NoValidHost, reason: str) -> None:
+def test_a_refusal_comes_back_in_its_words(refusal, reason):
     text = idempotency.refusal_to_text(refusal)
     assert json.loads(text) == {"refused": reason}
     with pytest.raises(errors.NoValidHost) as caught:

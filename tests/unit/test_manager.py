@@ -2,7 +2,6 @@
 
 import contextlib
 import pathlib
-from typing import Any
 
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
@@ -55,7 +54,7 @@ SPEC = {"spec_obj": a_request()}
         ({"spec_obj": objects.RequestSpec(num_instances=4)}, "num_instances"),
     ],
 )
-def test_wrong_arguments_are_named(arguments: dict[str, Any], field: str) -> None:
+def test_wrong_arguments_are_named(arguments, field):
     driver = RecordingDriver()
     with pytest.raises(errors.InvalidRequest) as caught:
         a_manager(driver).select_destinations(CONTEXT, **arguments)
@@ -75,7 +74,7 @@ def test_wrong_arguments_are_named(arguments: dict[str, Any], field: str) -> Non
         ({"flavor": {"extra_specs": dict.fromkeys("abcde", "")}}, "extra_specs"),
     ],
 )
-def test_what_is_too_large_is_named_with_the_option(changes: dict[str, Any], field: str) -> None:
+def test_what_is_too_large_is_named_with_the_option(changes, field):
     manager = a_manager(RecordingDriver(), max_request_entries=4, max_request_text_characters=10)
     with pytest.raises(errors.InvalidRequest, match=r"\[scheduler\] max_request_") as caught:
         manager.select_destinations(CONTEXT, spec_obj=a_request(**changes))
@@ -103,7 +102,7 @@ def test_what_is_too_large_is_named_with_the_option(changes: dict[str, Any], fie
         ),
     ],
 )
-def test_what_no_column_holds_is_named(changes: dict[str, Any], field: str) -> None:
+def test_what_no_column_holds_is_named(changes, field):
     driver = RecordingDriver()
     manager = a_manager(driver)
     context = RequestContext("u", "p", request_id=changes.get("request_id"), overwrite=False)
@@ -146,7 +145,7 @@ def test_alternates_only_with_objects(return_objects, return_alternates, wanted)
         pytest.param({"limits": objects.SchedulerLimits()}, {}, id="no filter set any"),
     ],
 )
-def test_dict_form(fields: dict[str, Any], limits: dict[str, Any] | None) -> None:
+def test_dict_form(fields, limits):
     driver = RecordingDriver()
     driver.answer = [[a_selection("a", **fields), a_selection("alternate")], [a_selection("b")]]
     reply = a_manager(driver).select_destinations(CONTEXT, spec_obj=a_request())
@@ -154,7 +153,7 @@ def test_dict_form(fields: dict[str, Any], limits: dict[str, Any] | None) -> Non
     assert reply[0] == {"host": "a", "nodename": "a", "limits": limits}
 
 
-def _request_of_version(version: str) -> objects.RequestSpec:
+def _request_of_version(version):
     return objects.from_primitive({**objects.to_primitive(a_request()), VERSION_KEY: version})
 
 
@@ -168,7 +167,7 @@ def _request_of_version(version: str) -> objects.RequestSpec:
         pytest.param({"request_spec": {}, "filter_properties": {}}, "1.0", id="dicts"),
     ],
 )
-def test_dict_form_keeps_numa_limits_an_object(arguments: dict[str, Any], version: str) -> None:
+def test_dict_form_keeps_numa_limits_an_object(arguments, version):
     selection = a_selection(
         limits=objects.SchedulerLimits(memory_mb=6144, numa_topology=NUMA_LIMITS),
         limits_exact={"memory_mb": 6144.5, "numa_topology": NUMA_LIMITS},
@@ -185,7 +184,7 @@ def test_dict_form_keeps_numa_limits_an_object(arguments: dict[str, Any], versio
     assert ("network_metadata" in envelope["nova_object.data"]) is (version != "1.0")
 
 
-def test_the_drivers_answer_passes() -> None:
+def test_the_drivers_answer_passes():
     driver = RecordingDriver()
     reply = a_manager(driver).select_destinations(
         CONTEXT, spec_obj=a_request(), return_objects=True
@@ -204,7 +203,7 @@ AGGREGATES = [objects.Aggregate(id=1, name="a"), objects.Aggregate(id=2, name="b
         (objects.AggregateList(objects=AGGREGATES), 2),
     ],
 )
-def test_aggregates_come_in_three_forms(sent: Any, count: int) -> None:
+def test_aggregates_come_in_three_forms(sent, count):
     driver = RecordingDriver()
     a_manager(driver).update_aggregates(CONTEXT, sent)
     assert driver.next_call() == ("update_aggregates", (AGGREGATES[:count],), {})
@@ -225,7 +224,7 @@ def test_aggregates_come_in_three_forms(sent: Any, count: int) -> None:
         ("sync_instance_info", {"host_name": [], "instance_uuids": []}, "host_name"),
     ],
 )
-def test_wrong_fanouts_are_refused(method: str, arguments: dict[str, Any], field: str) -> None:
+def test_wrong_fanouts_are_refused(method, arguments, field):
     driver = RecordingDriver()
     with pytest.raises(errors.InvalidRequest) as caught:
         getattr(a_manager(driver), method)(CONTEXT, **arguments)
@@ -238,11 +237,11 @@ class Told:
 
     enabled = True
 
-    def __init__(self, driver: RecordingDriver) -> None:
+    def __init__(self, driver):
         self._driver = driver
-        self.events: list[tuple[str, str, int]] = []
+        self.events = []
 
-    def select_destinations(self, _context: Any, phase: str, spec: objects.RequestSpec) -> None:
+    def select_destinations(self, _context, phase, spec):
         self.events.append((phase, spec.instance_uuid, self._driver.calls.qsize()))
 
 
@@ -258,7 +257,7 @@ BOTH_EVENTS = [("start", OWN_UUID, 0), ("end", OTHER_UUID, 1)]
         pytest.param([[a_selection()]] * 2, True, False, [], id="another kind of driver"),
     ],
 )
-def test_what_is_told_and_when(answer: Any, enabled: bool, tells: bool, events: list[Any]) -> None:
+def test_what_is_told_and_when(answer, enabled, tells, events):
     driver = RecordingDriver()
     driver.answer, driver.tells_of_selections = answer, tells
     told = Told(driver)
@@ -272,7 +271,7 @@ def test_what_is_told_and_when(answer: Any, enabled: bool, tells: bool, events: 
     assert spec.instance_uuid == OWN_UUID
 
 
-def test_an_error_of_neutrons_client_stays_what_it_is(caplog: Any) -> None:
+def test_an_error_of_neutrons_client_stays_what_it_is(caplog):
     driver = RecordingDriver()
     driver.answer = ConnectFailure("no route")
     with pytest.raises(ConnectFailure, match="no route"):
@@ -280,7 +279,7 @@ def test_an_error_of_neutrons_client_stays_what_it_is(caplog: Any) -> None:
     assert "Internal fault" in caplog.text
 
 
-def test_the_same_request_again_is_not_decided_again() -> None:
+def test_the_same_request_again_is_not_decided_again():
     driver = RecordingDriver()
     told = Told(driver)
     manager = a_manager(driver, told=told)

@@ -1,7 +1,5 @@
 """Payloads are those of the recorded notifications."""
 
-from typing import Any
-
 import pytest
 
 from scheduler import errors, notifications, objects
@@ -22,16 +20,16 @@ LEGACY = (
 OF_NEWTON = ("derived-newton-notification-start", "derived-newton-notification-end")
 
 
-def the_spec(name: str) -> objects.RequestSpec:
+def the_spec(name):
     """The request that a notification of that name was about."""
     kind = "rich" if "rich" in name else "simple"
     message = wire_samples.load(f"select_destinations-{kind}.request")
-    spec: objects.RequestSpec = objects.from_primitive(message["args"]["spec_obj"])
+    spec = objects.from_primitive(message["args"]["spec_obj"])
     return spec
 
 
 @pytest.mark.parametrize("name", VERSIONED)
-def test_versioned(name: str) -> None:
+def test_versioned(name):
     recorded = wire_samples.load(name)["payload"]
     destination = recorded[DATA]["requested_destination"]
     # Nova's filter of requests has added the aggregate of the zone.
@@ -46,7 +44,7 @@ def test_versioned(name: str) -> None:
     ("properties", "payload"),
     [("1.44", "1.20"), ("1.42", "1.18"), ("1.38", "1.14"), ("1.12", "1.14")],
 )
-def test_the_payload_of_an_image_is_of_the_caller_s_release(properties: str, payload: str) -> None:
+def test_the_payload_of_an_image_is_of_the_caller_s_release(properties, payload):
     message = wire_samples.load("select_destinations-simple.request")["args"]["spec_obj"]
     message[DATA]["image"][DATA]["properties"]["nova_object.version"] = properties
     image = notifications.request(objects.from_primitive(message))[DATA]["image"]
@@ -54,7 +52,7 @@ def test_the_payload_of_an_image_is_of_the_caller_s_release(properties: str, pay
 
 
 @pytest.mark.parametrize("name", LEGACY)
-def test_legacy(name: str) -> None:
+def test_legacy(name):
     recorded = wire_samples.load(name)["payload"]["request_spec"]
     ours = notifications.legacy_request(the_spec(name))["request_spec"]
     assert ours.keys() == recorded.keys()
@@ -70,14 +68,14 @@ def test_legacy(name: str) -> None:
     assert "_context" not in str(ours)
 
 
-def _texts(value: Any) -> Any:
+def _texts(value):
     if isinstance(value, dict):
         return {key: _texts(each) for key, each in value.items()}
     return value.strftime("%Y-%m-%dT%H:%M:%S.%f") if hasattr(value, "strftime") else value
 
 
 @pytest.mark.parametrize("name", OF_NEWTON)
-def test_newton_s_legacy_form(name: str) -> None:
+def test_newton_s_legacy_form(name):
     recorded = wire_samples.load(name)["payload"]
     ours = notifications.legacy_request(the_spec("simple"))
     assert ours.keys() == recorded.keys()
@@ -86,7 +84,7 @@ def test_newton_s_legacy_form(name: str) -> None:
     assert theirs["instance_properties"].keys() <= mine["instance_properties"].keys()
 
 
-def test_failed_task() -> None:
+def test_failed_task():
     recorded = wire_samples.load("notification-versioned-build_instances-error")["payload"]
     spec = the_spec("simple")
     text = recorded[DATA]["reason"][DATA]["exception_message"]
@@ -105,13 +103,13 @@ def test_failed_task() -> None:
     assert mine[DATA]["traceback"].endswith(f"nova.exception.MaxRetriesExceeded: {text}\n")
 
 
-def test_a_task_without_request() -> None:
+def test_a_task_without_request():
     ours = notifications.compute_task(OWN_UUID, None, "error", ValueError("never raised"))
     assert ours[DATA]["request_spec"] is None
     assert ours[DATA]["reason"][DATA]["function_name"] == "unknown"
 
 
-def test_legacy_failure_has_the_recorded_keys() -> None:
+def test_legacy_failure_has_the_recorded_keys():
     recorded = wire_samples.load("notification-legacy-build_instances-error")["payload"]
     spec = recorded["request_spec"]
     error = errors.NoValidHost(reason="x")
@@ -137,11 +135,11 @@ GROUPS = objects.SecurityGroupList(
         ({"security_groups": GROUPS}, "security_groups", ["default", OWN_UUID]),
     ],
 )
-def test_fields(fields: dict[str, Any], name: str, expected: Any) -> None:
+def test_fields(fields, name, expected):
     assert notifications.request(a_request(**fields))[DATA][name] == expected
 
 
-def test_a_destination_without_node_and_a_request_that_says_nothing() -> None:
+def test_a_destination_without_node_and_a_request_that_says_nothing():
     spec = a_request(requested_destination=objects.Destination(host="h1", node=None))
     data = notifications.request(spec)[DATA]["requested_destination"][DATA]
     assert data == {"host": "h1", "aggregates": None}

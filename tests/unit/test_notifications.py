@@ -1,10 +1,7 @@
 """Notifications, as oslo.messaging's own test driver keeps them."""
 
 import logging
-import pathlib
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from oslo_messaging.notify import _impl_test
@@ -21,7 +18,7 @@ EVENT = "scheduler.select_destinations.start"
 
 
 @pytest.fixture
-def notification_transport(tmp_path: pathlib.Path) -> Iterator[Any]:
+def notification_transport(tmp_path):
     """That of the in-process bus, with the process-wide options."""
     conf = on_in_process_bus(tmp_path)
     made = bus.get_notification_transport(conf)
@@ -42,9 +39,9 @@ def the_notifications(transport, form, driver=("test",), **options):
     return Notifications(transport, "scheduler", "nova-scheduler", "sched1")
 
 
-def test_what_is_sent(notification_transport: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_sent(notification_transport, caplog):
     sender = the_notifications(notification_transport, "unversioned")
-    endless: dict[str, Any] = {}
+    endless = {}
     endless["itself"] = endless
     sender.legacy.info(CONTEXT, "cannot.be.sent", endless)
     sender.legacy.info(CONTEXT, EVENT, {"flavor": objects.Flavor(name="m1.tiny")})
@@ -59,7 +56,7 @@ def test_what_is_sent(notification_transport: Any, caplog: pytest.LogCaptureFixt
 @pytest.mark.parametrize(
     ("driver", "form"), [((), "unversioned"), (("test",), "versioned")], ids=["off", "versioned"]
 )
-def test_nothing_is_sent(notification_transport: Any, driver: tuple[str, ...], form: str) -> None:
+def test_nothing_is_sent(notification_transport, driver, form):
     notifier = the_notifications(notification_transport, form, driver).legacy
     notifier.info(CONTEXT, EVENT, {})
     assert not notifier.enabled
@@ -69,7 +66,7 @@ def test_nothing_is_sent(notification_transport: Any, driver: tuple[str, ...], f
 SPEC, TOPICS = a_request(), ["a", "b"]
 TASK, ERROR = "compute_task.build_instances", errors.NoValidHost(reason="")
 #: A call, the events of both forms, their priority, and a key of the unversioned payload.
-CALLS: dict[str, tuple[Callable[[Notifications], None], str, str, str, str]] = {
+CALLS = {
     "hosts are looked for": (
         lambda sender: sender.select_destinations(CONTEXT, "start", SPEC),
         *(EVENT, EVENT, "INFO", "request_spec"),
@@ -86,16 +83,16 @@ CALLS: dict[str, tuple[Callable[[Notifications], None], str, str, str, str]] = {
 def test_forms_of_one_event_and_of_one_that_cannot_be_told(
     notification_transport, monkeypatch, caplog, name, form
 ):
-    sent: list[tuple[str, str, str, str, bool]] = []
+    sent = []
     call, event, versioned, priority, key = CALLS[name]
 
-    def keep(driver: Any, _context: Any, message: Any, sent_as: str, _retry: Any) -> None:
+    def keep(driver, _context, message, sent_as, _retry):
         found = message["publisher_id"], message["event_type"], sent_as, key in message["payload"]
         sent.extend((topic, *found) for topic in driver.topics)  # its own list has no topics
 
     monkeypatch.setattr(_impl_test.TestDriver, "notify", keep)
     sender = the_notifications(notification_transport, form, versioned_notifications_topics=TOPICS)
-    sender.select_destinations(CONTEXT, "end", object())  # type: ignore[arg-type]
+    sender.select_destinations(CONTEXT, "end", object())
     call(sender)
     sender.close()
     first = [("notifications", "scheduler.sched1", event, priority, True)]
@@ -122,8 +119,8 @@ def test_what_cannot_be_sent_is_logged_without_its_payload(notification_transpor
 # --- the outbox: nobody waits for a bus ------------------------------------------------
 
 
-def test_in_order_past_an_error_and_all_before_the_end(caplog: pytest.LogCaptureFixture) -> None:
-    sent: list[int] = []
+def test_in_order_past_an_error_and_all_before_the_end(caplog):
+    sent = []
     outbox = Outbox(10)
     outbox.put("compute.fails", lambda: [][0])
     for number in range(5):
@@ -133,7 +130,7 @@ def test_in_order_past_an_error_and_all_before_the_end(caplog: pytest.LogCapture
     assert "compute.fails could not be sent" in caplog.text
 
 
-def test_a_bus_that_takes_nothing_for_a_while(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bus_that_takes_nothing_for_a_while(caplog):
     taken, blocked, done = threading.Event(), threading.Event(), threading.Event()
     outbox = Outbox(2)
     outbox.put("first", lambda: (taken.set(), blocked.wait()))
@@ -151,7 +148,7 @@ def test_a_bus_that_takes_nothing_for_a_while(caplog: pytest.LogCaptureFixture) 
     outbox.close()
 
 
-def test_the_end_waits_for_no_bus(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_end_waits_for_no_bus(caplog):
     Outbox(1).close()
     taken, blocked = threading.Event(), threading.Event()
     outbox = Outbox(2)

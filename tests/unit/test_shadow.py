@@ -1,17 +1,13 @@
 """What a shadow makes of the outcome of a request."""
 
 import contextlib
-import datetime
 import random
 import subprocess
 import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -20,13 +16,12 @@ from oslo_utils import timeutils
 from scheduler import errors
 from scheduler.daemon.service import build_manager
 from scheduler.daemon.shadow import DRIVER, configure
-from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.db.tables import compute_nodes, instances
 from scheduler.manager import SchedulerManager
 from scheduler.rpc import transport
 from scheduler.rpc.context import RequestContext
-from scheduler.shadow import MOST_STATES, MOST_WAITING, Outcomes, ShadowScheduler
+from scheduler.shadow import MOST_STATES, MOST_WAITING, Outcomes
 from tests.builders import a_conf
 from tests.waiting import wait_until
 from tests.world import fleet
@@ -36,7 +31,7 @@ STEP_MB = 4096
 TINY_MB = 16
 
 
-def now() -> datetime.datetime:
+def now():
     """The time, as columns have it."""
     return timeutils.utcnow().replace(microsecond=0)
 
@@ -49,16 +44,14 @@ class World:
     databases: Databases
 
     @property
-    def database(self) -> Database:
+    def database(self):
         return self.databases.main
 
     @property
-    def driver(self) -> ShadowScheduler:
+    def driver(self):
         return self.manager.driver
 
-    def decide(
-        self, count: int = 1, age_seconds: float = 0, **fields: Any
-    ) -> tuple[list[str], list[str]]:
+    def decide(self, count=1, age_seconds=0, **fields):
         """Decide one request; its instances and their hosts, none if it was refused."""
         context = RequestContext(arrived_at=time.monotonic() - age_seconds)
         names = [str(uuid.uuid4()) for _ in range(count)]
@@ -68,13 +61,13 @@ class World:
             return names, [each["host"] for each in chosen]
         return names, []
 
-    def free(self, host: str, free_mb: int) -> None:
+    def free(self, host, free_mb):
         """Let a host report other memory."""
         update = sa.update(compute_nodes).where(compute_nodes.c.host == host)
         with self.database.write() as connection:
             connection.execute(update.values(free_ram_mb=free_mb, updated_at=now()))
 
-    def place(self, names: Sequence[str], hosts: Sequence[str]) -> str | None:
+    def place(self, names, hosts):
         """Let the other scheduler give instances to *hosts*, or none; the difference, if any."""
         with self.database.write() as connection:
             for name, host in zip(names, hosts or [None] * len(names), strict=True):
@@ -88,21 +81,19 @@ class World:
         found = {each["instances"]: each["result"] for each in differences}
         return found.get(", ".join(names))
 
-    def look(self) -> dict[str, Any]:
+    def look(self):
         self.driver.look(Outcomes(self.databases, self.driver).read)
         return self.driver.shadow_report()
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path):
     with a_world(tmp_path) as made:
         yield made
 
 
 @contextlib.contextmanager
-def a_world(
-    folder: Path, step_mb: int = STEP_MB, hosts: Sequence[str] = HOSTS, **filter_scheduler: Any
-) -> Iterator[World]:
+def a_world(folder, step_mb=STEP_MB, hosts=HOSTS, **filter_scheduler):
     url = f"sqlite:///{folder}/nova.sqlite"
     fleet.install(url, hosts)
     conf = a_conf(**{"enabled_filters": ["RamFilter"], **filter_scheduler})
@@ -121,27 +112,27 @@ def a_world(
         databases.dispose()
 
 
-def to(*hosts: str) -> Callable[[World, Sequence[str]], Sequence[str]]:
+def to(*hosts):
     """An outcome: so and so, whatever was decided."""
     return lambda _world, _decided: hosts
 
 
-def to_another(_world: World, decided: Sequence[str]) -> Sequence[str]:
+def to_another(_world, decided):
     return ["h3" if decided == ["h4"] else "h4"]
 
 
-def after_a_report(world: World, _decided: Sequence[str]) -> Sequence[str]:
+def after_a_report(world, _decided):
     world.free("h4", STEP_MB)
     return ["h3"]
 
 
-def refused_for_lack(world: World, _decided: Sequence[str]) -> Sequence[str]:
+def refused_for_lack(world, _decided):
     for host in HOSTS:
         world.free(host, -(10**6))
     return []
 
 
-OUTCOMES: dict[str, tuple[dict[str, Any], Callable[..., Sequence[str]], str | None]] = {
+OUTCOMES = {
     "the same host": ({}, to("h4"), None),
     "equally good": ({"step_mb": 0}, to_another, "tie"),
     "in the subset": ({"host_subset_size": 2}, to_another, "random_subset"),
@@ -154,7 +145,7 @@ OUTCOMES: dict[str, tuple[dict[str, Any], Callable[..., Sequence[str]], str | No
 
 
 @pytest.mark.parametrize("name", OUTCOMES)
-def test_a_difference_has_a_reason(name: str, tmp_path: Path) -> None:
+def test_a_difference_has_a_reason(name, tmp_path):
     options, outcome, expected = OUTCOMES[name]
     with a_world(tmp_path, **options) as world:
         names, decided = world.decide()
@@ -164,7 +155,7 @@ def test_a_difference_has_a_reason(name: str, tmp_path: Path) -> None:
 
 
 #: Age of the request in seconds, decisions on others, what a host reports before and after.
-READ: dict[str, tuple[float, int, Sequence[int], Sequence[int]]] = {
+READ = {
     "before a report": (0, 0, [64, 1], []),
     "long before a copy was decided on": (3, 0, [64, 1, 2], []),
     "for a moment": (0, 0, [], [64, 1]),
@@ -174,7 +165,7 @@ READ: dict[str, tuple[float, int, Sequence[int], Sequence[int]]] = {
 
 
 @pytest.mark.parametrize("name", READ)
-def test_the_other_scheduler_may_have_read_what_was_reported(name: str, world: World) -> None:
+def test_the_other_scheduler_may_have_read_what_was_reported(name, world):
     seconds, others, before, after = READ[name]
     for steps in before:
         world.free("h1", steps * STEP_MB)
@@ -198,15 +189,15 @@ def test_the_other_scheduler_may_have_read_what_was_reported(name: str, world: W
     ],
 )
 def test_the_first_server_that_differs_counts_beside_those_before_it(
-    outcome: Sequence[str], reports: Sequence[str], expected: str | None, world: World
-) -> None:
+    outcome, reports, expected, world
+):
     names, decided = world.decide(count=2)
     for host in reports:
         world.free(host, 64 * STEP_MB)
     assert (decided, world.place(names, outcome)) == (["h4", "h3"], expected)
 
 
-def test_wrong_outcomes_have_no_reason(tmp_path: Path) -> None:
+def test_wrong_outcomes_have_no_reason(tmp_path):
     """The control: reports come in meanwhile, and the outcome is drawn, not decided."""
     hosts = [f"h{number}" for number in range(40)]
     draws, found = random.Random(4), {"passes": Counter[str](), "does not pass": Counter[str]()}
@@ -226,7 +217,7 @@ def test_wrong_outcomes_have_no_reason(tmp_path: Path) -> None:
     assert found["passes"]["other"] >= 25, found
 
 
-def test_a_request_refused_by_both_agrees(world: World) -> None:
+def test_a_request_refused_by_both_agrees(world):
     flavor = fleet.a_spec("").flavor.copy()
     flavor.memory_mb = 10**6
     names, decided = world.decide(flavor=flavor)
@@ -234,9 +225,7 @@ def test_a_request_refused_by_both_agrees(world: World) -> None:
     assert world.driver.shadow_report()["results"]["agreed"] == 1
 
 
-def test_only_so_many_requests_wait_and_only_so_long(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_so_many_requests_wait_and_only_so_long(world, monkeypatch):
     for _ in range(MOST_WAITING + 2):
         world.decide()
     report = world.look()
@@ -246,9 +235,7 @@ def test_only_so_many_requests_wait_and_only_so_long(
     assert world.driver.shadow_report()["results"]["outcome_unknown"] == MOST_WAITING + 2
 
 
-def test_servers_without_a_name_have_no_outcome(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_servers_without_a_name_have_no_outcome(world, monkeypatch):
     monkeypatch.setattr("scheduler.shadow.OUTCOME_SECONDS", 0.0)
     spec = fleet.a_spec(str(uuid.uuid4()), num_instances=2)
     world.manager.select_destinations(None, spec_obj=spec)
@@ -256,7 +243,7 @@ def test_servers_without_a_name_have_no_outcome(
     assert world.driver.shadow_report()["results"]["outcome_unknown"] == 1
 
 
-def test_nothing_of_it_is_loaded_without_the_option() -> None:
+def test_nothing_of_it_is_loaded_without_the_option():
     program = (
         "import sys, scheduler.cmd.scheduler, scheduler.daemon.service;"
         "sys.exit(any('shadow' in name for name in sys.modules))"
@@ -264,7 +251,7 @@ def test_nothing_of_it_is_loaded_without_the_option() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_a_shadow_needs_the_bus_and_the_filter_driver() -> None:
+def test_a_shadow_needs_the_bus_and_the_filter_driver():
     conf = a_conf()
     with pytest.raises(errors.ConfigurationError, match="--shadow needs the message bus"):
         configure(conf)
@@ -274,7 +261,7 @@ def test_a_shadow_needs_the_bus_and_the_filter_driver() -> None:
         configure(conf)
 
 
-def test_a_shadow_writes_nothing_and_has_a_name_of_its_own() -> None:
+def test_a_shadow_writes_nothing_and_has_a_name_of_its_own():
     conf = a_conf()
     conf.set_override("host", "here")
     assert transport.is_in_process(conf)

@@ -1,7 +1,5 @@
 """The builders and the decider that authors of plug-ins get."""
 
-from typing import Any
-
 import pytest
 
 from scheduler import errors
@@ -14,21 +12,21 @@ GONE = ({"last_seen": NOW - 61}, {"service": {"disabled": True}})
 
 
 class Odd(BaseHostFilter):
-    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+    def host_passes(self, host_state, spec_obj):
         return int(host_state.host[1:]) % 2 == 1
 
 
 class Crowded(BaseHostWeigher):
-    def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
+    def _weigh_object(self, host_state, weight_properties):
         return float(host_state.num_instances)
 
 
 class Last(Scheduler):
-    def select_destinations(self, context: Any, spec_obj: Any, *_args: Any, **_named: Any) -> Any:
+    def select_destinations(self, context, spec_obj, *_args, **_named):
         return [{"host": self.hosts_up(context, "compute")[-1]}] * spec_obj.num_instances
 
 
-def test_filters_and_weighers_are_the_only_ones() -> None:
+def test_filters_and_weighers_are_the_only_ones():
     scheduler = Decider(
         *({"num_instances": number, "free_ram_mb": 0} for number in (1, 5, 3)),
         filters=[Odd],
@@ -40,7 +38,7 @@ def test_filters_and_weighers_are_the_only_ones() -> None:
     assert [each["name"] for each in record["top"][0]["weighers"]] == ["Crowded"]
 
 
-def test_what_is_placed_stays_placed() -> None:
+def test_what_is_placed_stays_placed():
     scheduler = Decider({}, {}, enabled_filters=["RamFilter"], ram_weight_multiplier=1.0)
     large = a_request(flavor={"memory_mb": 4096})
     assert sorted(scheduler.decide(large, count=2)) == ["h1", "h2"]
@@ -50,5 +48,5 @@ def test_what_is_placed_stays_placed() -> None:
 
 
 @pytest.mark.parametrize("driver", [Last, f"{__name__}.Last"], ids=["class", "path"])
-def test_a_driver(driver: Any) -> None:
+def test_a_driver(driver):
     assert Decider({}, {}, *GONE, driver=driver).decide(a_request()) == ["h2"]

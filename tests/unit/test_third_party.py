@@ -1,12 +1,8 @@
 """A filter, weigher, driver or host manager of somebody else's: one class and one line."""
 
-import pathlib
 import sys
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from oslo_config import cfg
 
 from scheduler import errors, plugins
 from scheduler.drivers import loading
@@ -68,7 +64,7 @@ shelf = acme_scheduling:Shelf
 
 
 @pytest.fixture(autouse=True)
-def acme(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def acme(tmp_path, monkeypatch):
     """An installed distribution of somebody else's."""
     (tmp_path / "acme_scheduling.py").write_text(MODULE)
     info = tmp_path / "acme_scheduling-1.0.dist-info"
@@ -82,7 +78,7 @@ def acme(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     sys.modules.pop("acme_scheduling", None)
 
 
-def configured(tmp_path: pathlib.Path, lines: str) -> cfg.ConfigOpts:
+def configured(tmp_path, lines):
     """The options with these lines in their file."""
     file = tmp_path / "nova.conf"
     file.write_text(lines)
@@ -97,14 +93,14 @@ available_filters = acme_scheduling.EvenNodes
 """
 WEIGHER, DRIVER = "[filter_scheduler]\nweight_classes = ", "[scheduler]\ndriver = "
 HOST_MANAGER = "[scheduler]\nhost_manager = "
-ANY: Any = None
+ANY = None
 
 
-def load_driver(conf: cfg.ConfigOpts) -> list[Any]:
+def load_driver(conf):
     return [loading.load(conf, ANY)]
 
 
-def load_host_manager(conf: cfg.ConfigOpts) -> list[Any]:
+def load_host_manager(conf):
     return [loading.load_host_manager(conf, ANY)]
 
 
@@ -121,9 +117,7 @@ def load_host_manager(conf: cfg.ConfigOpts) -> list[Any]:
         (f"{HOST_MANAGER}shelf", load_host_manager, "Shelf"),
     ],
 )
-def test_a_class_is_found_by_its_path_or_entry_point(
-    tmp_path: pathlib.Path, lines: str, load: Any, name: str
-) -> None:
+def test_a_class_is_found_by_its_path_or_entry_point(tmp_path, lines, load, name):
     [*_others, found] = load(configured(tmp_path, lines))
     assert (type(found).__name__, type(found).__module__) == (name, "acme_scheduling")
 
@@ -157,7 +151,7 @@ def test_mistakes(tmp_path, lines, load, error, message):
 
 
 @pytest.fixture
-def site(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pathlib.Path]:
+def site(tmp_path, monkeypatch):
     """That folder, which is not among the places where Python looks."""
     folder = tmp_path / "scheduler.d"
     folder.mkdir()
@@ -171,7 +165,7 @@ def site(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pa
             del sys.modules[name]
 
 
-def on_site(site: pathlib.Path, lines: str) -> cfg.ConfigOpts:
+def on_site(site, lines):
     conf = configured(site.parent, lines)
     conf.set_override("extensions_directory", str(site), group="filter_scheduler")
     return conf
@@ -186,9 +180,7 @@ def on_site(site: pathlib.Path, lines: str) -> cfg.ConfigOpts:
         (HOST_MANAGER, load_host_manager, "Shelf"),
     ],
 )
-def test_a_class_in_the_folder_is_found_by_its_name(
-    site: pathlib.Path, lines: str, load: Any, name: str
-) -> None:
+def test_a_class_in_the_folder_is_found_by_its_name(site, lines, load, name):
     (site / "a_broken_one.py").write_text("1 / 0")
     [found] = load(on_site(site, lines + name))
     assert (type(found).__name__, type(found).__module__) == (name, "site_plugins")
@@ -203,15 +195,13 @@ def test_a_class_in_the_folder_is_found_by_its_name(
         ("site_other.py", "class Mine:\n    pass", "Host Filter Mine could not be found"),
     ],
 )
-def test_a_class_that_the_folder_has_not(
-    site: pathlib.Path, file: str, text: str, message: str
-) -> None:
+def test_a_class_that_the_folder_has_not(site, file, text, message):
     (site / file).write_text(text)
     with pytest.raises(errors.NovaException, match=message):
         load_filters(on_site(site, f"{FILTER}Mine"))
 
 
-def test_a_file_that_was_mended_is_read_again(site: pathlib.Path) -> None:
+def test_a_file_that_was_mended_is_read_again(site):
     file = site / "site_late.py"
     conf = on_site(site, f"{FILTER}Late")
     file.write_text("class Late(")

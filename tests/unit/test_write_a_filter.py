@@ -2,7 +2,6 @@
 
 import importlib
 import re
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from tests.builders import names as names_of
 from tests.pages import WRITE_A_FILTER as PAGE
 
 
-def test_classes_of_the_page_are_importable() -> None:
+def test_classes_of_the_page_are_importable():
     """Those that begin with the project's own package."""
     named = set(re.findall(r"`(scheduler(?:\.\w+)*\.[A-Z]\w+)`", PAGE.read_text()))
     assert named >= {"scheduler.drivers.Scheduler", "scheduler.weights.BaseHostWeigher"}
@@ -21,9 +20,9 @@ def test_classes_of_the_page_are_importable() -> None:
 
 
 @pytest.mark.parametrize(("number", "left"), [(0, ["h2"]), (1, ["h1"])])
-def test_listings_of_the_page_are_filters(number: int, left: list[str]) -> None:
+def test_listings_of_the_page_are_filters(number, left):
     listing = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[number]
-    names: dict[str, Any] = {"__name__": "listing"}
+    names = {"__name__": "listing"}
     exec(listing, names)
     [cls] = [each for each in names.values() if getattr(each, "__module__", "") == "listing"]
 

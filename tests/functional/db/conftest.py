@@ -1,8 +1,5 @@
 """The tests of the queries once more, on MariaDB and PostgreSQL."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 import sqlalchemy as sa
 
@@ -13,7 +10,7 @@ from tests.unit.conftest import SETTINGS
 pytest.register_assert_rewrite("tests.unit.db")
 
 
-def _synced(server: Any) -> Iterator[Database]:
+def _synced(server):
     name = server.create_database()
     database = Database(server.url(name), settings=SETTINGS)
     migration.sync(database)
@@ -23,21 +20,21 @@ def _synced(server: Any) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="session")
-def synced_mariadb(mariadb) -> Iterator[Database]:
+def synced_mariadb(mariadb):
     """A database that all tests share."""
     yield from _synced(mariadb)
 
 
 @pytest.fixture(scope="session")
-def synced_postgresql(postgresql) -> Iterator[Database]:
+def synced_postgresql(postgresql):
     """A database that all tests share."""
     yield from _synced(postgresql)
 
 
 @pytest.fixture(params=["mariadb", "postgresql"])
-def database(request) -> Iterator[Database]:
+def database(request):
     """A database with all tables and what ``db sync`` fills in, put back after each test."""
-    database: Database = request.getfixturevalue(f"synced_{request.param}")
+    database = request.getfixturevalue(f"synced_{request.param}")
     first_content = {}
     with database.read() as conn:
         for table in (tables.flavors, tables.cell_mappings):
@@ -51,13 +48,13 @@ def database(request) -> Iterator[Database]:
 
 
 @pytest.fixture
-def conn(database) -> Iterator[sa.Connection]:
+def conn(database):
     """A connection in one write transaction for the whole test."""
     with database.write() as connection:
         yield connection
 
 
 @pytest.fixture(params=["mariadb", "postgresql"])
-def empty_url(request) -> str:
+def empty_url(request):
     """The URL of a database without tables."""
     return str(request.getfixturevalue(f"{request.param}_url"))

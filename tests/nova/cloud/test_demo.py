@@ -20,7 +20,7 @@ SECONDS = 600
 END_SECONDS = 60
 
 
-def of_the_run(mark: str) -> list[psutil.Process]:
+def of_the_run(mark):
     """Processes that have inherited *mark*; a new title, as some of Nova's have, hides it."""
     found = []
     for process in psutil.process_iter():
@@ -48,7 +48,7 @@ def test_it_shows_all_steps_and_ends_with_ctrl_c(nova_python, tmp_path):
             start_new_session=True,
         )
 
-        def printed() -> str:
+        def printed():
             return (tmp_path / "printed").read_text(encoding="utf-8")
 
         try:

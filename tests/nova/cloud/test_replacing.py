@@ -1,8 +1,6 @@
 """The steps of the page "Replace nova-scheduler in a running cloud", in a running cloud."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -22,7 +20,7 @@ BOOTS = 4
 
 
 class _Systemctl(QuietHandler):
-    def answer(self) -> None:
+    def answer(self):
         text = self.rfile.read(int(self.headers["content-length"])).decode()
         action, now, unit = text.split()
         assert now == "--now"
@@ -35,7 +33,7 @@ class _Systemctl(QuietHandler):
 class Systemctl(LoopbackServer):
     """Starts and stops schedulers of *cloud* for the program ``systemctl`` in *folder*."""
 
-    def __init__(self, cloud: Cloud, folder: Path) -> None:
+    def __init__(self, cloud, folder):
         self.cloud = cloud
         super().__init__(_Systemctl)
         program = folder / "systemctl"
@@ -44,13 +42,13 @@ class Systemctl(LoopbackServer):
 
 
 @pytest.fixture
-def cloud(nova_python, tmp_path) -> Iterator[Cloud]:
+def cloud(nova_python, tmp_path):
     with Cloud(tmp_path, nova_python, made(PLACEMENT), NOVAS) as cloud:
         cloud.api.create_flavor("small", 512, 1)
         yield cloud
 
 
-def follow(part: str, cloud: Cloud, folder: Path, server: str = "") -> None:
+def follow(part, cloud, folder, server=""):
     """Run the commands of a part of the page; each prints what the page shows."""
     shown = console.commands(PAGE, part)
     assert shown
@@ -68,17 +66,17 @@ def follow(part: str, cloud: Cloud, folder: Path, server: str = "") -> None:
         assert console.agree(command.printed, text), f"{command.text}\nprints:\n{text}"
 
 
-def boot(cloud: Cloud, name: str) -> str:
+def boot(cloud, name):
     """Boot a server; returns its id."""
     (server,) = cloud.api.boot(name, "small")
     assert (server["status"], host_of(server) in HOSTS) == ("ACTIVE", True)
     return str(server["id"])
 
 
-def wait_for_queue(cloud: Cloud, *counts: int) -> None:
+def wait_for_queue(cloud, *counts):
     """Wait until the topic has these numbers of waiting requests and of schedulers."""
 
-    def are_there() -> bool:
+    def are_there():
         with cloud.rabbitmq.connect() as bus:
             queue = bus.channel().queue_declare("scheduler", passive=True)
             return (queue.message_count, queue.consumer_count) == counts
@@ -86,7 +84,7 @@ def wait_for_queue(cloud: Cloud, *counts: int) -> None:
     wait_until(are_there, SECONDS, f"{counts} requests and schedulers")
 
 
-def is_explained(cloud: Cloud, server: str) -> bool:
+def is_explained(cloud, server):
     """Whether ours has decided on it."""
     try:
         return bool(cloud.manage("explain", server))

@@ -7,7 +7,7 @@ SECONDS = 0.02
 WHOLE_HOST = a_flavor("64/200", 1, 64, 200 * 1024)
 
 
-def raced(schedulers: int, apart: float, hosts: int = 2) -> Race:
+def raced(schedulers, apart, hosts=2):
     race = Race(a_fleet(hosts), schedulers, SECONDS)
     race.play([(number * apart, Arrival(str(number), 0, WHOLE_HOST, (1,))) for number in range(2)])
     return race

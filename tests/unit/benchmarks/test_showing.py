@@ -1,8 +1,6 @@
 """Results are kept, and the page is written from them."""
 
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +10,7 @@ from tests.world import machine
 pytestmark = pytest.mark.slow
 
 
-def a_result(name: str, **changes: Any) -> dict[str, Any]:
+def a_result(name, **changes):
     row = {"what": "a row", "value": 2.0, "unit": "×", "at_least": 1, "at_most": None, "met": True}
     metrics = {"rate": [9.0, 10.0, 11.0], "p50_ms": [1.0], "p90_ms": [2.0], "p99_ms": [3.0]}
     return {
@@ -31,7 +29,7 @@ def a_result(name: str, **changes: Any) -> dict[str, Any]:
     }
 
 
-def test_the_newest_result_of_a_workload_is_kept(tmp_path: Path) -> None:
+def test_the_newest_result_of_a_workload_is_kept(tmp_path):
     path = tmp_path / "results" / "all.json"
     report.merge(a_result("b"), ["a", "b"], path)
     report.merge(a_result("a"), ["a", "b"], path)
@@ -40,7 +38,7 @@ def test_the_newest_result_of_a_workload_is_kept(tmp_path: Path) -> None:
     assert report.load(path)["b"]["took_seconds"] == 7.0
 
 
-def test_only_what_is_between_the_markers_is_written(tmp_path: Path) -> None:
+def test_only_what_is_between_the_markers_is_written(tmp_path):
     path = tmp_path / "page.md"
     path.write_text(
         "before\n<!-- begin results -->\nold\n<!-- end results -->\nbetween\n"
@@ -56,6 +54,6 @@ def test_only_what_is_between_the_markers_is_written(tmp_path: Path) -> None:
     assert [word for word in ("before", "between", "after") if f"{word}\n" not in text] == []
 
 
-def test_the_page_has_a_place_for_every_workload() -> None:
+def test_the_page_has_a_place_for_every_workload():
     places = re.findall(r"<!-- begin subjects (\S+)", report.PAGE.read_text(encoding="utf-8"))
     assert sorted(set(places)) == workload.names()

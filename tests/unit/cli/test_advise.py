@@ -27,13 +27,13 @@ def states(rows):
     return {row["index"]: row["state"] for row in rows}
 
 
-def test_our_own_tables_have_all_indexes(advise) -> None:
+def test_our_own_tables_have_all_indexes(advise):
     rows, remark = advise()
     assert set(states(rows).values()) == {"present"}
     assert remark == NOTHING
 
 
-def test_what_is_missing_is_created_when_told_so_and_once(advise, database) -> None:
+def test_what_is_missing_is_created_when_told_so_and_once(advise, database):
     with database.write() as connection:
         connection.execute(sa.text(f"DROP INDEX {INDEX}"))
     for words, state in [((), "missing"), (("--apply",), "created"), (("--apply",), "present")]:
@@ -47,7 +47,7 @@ def test_what_is_missing_is_created_when_told_so_and_once(advise, database) -> N
     assert INDEX in names
 
 
-def test_nothing_is_created_where_nothing_may_be_written(refused, database, config_file) -> None:
+def test_nothing_is_created_where_nothing_may_be_written(refused, database, config_file):
     with database.write() as connection:
         connection.execute(sa.text(f"DROP INDEX {INDEX}"))
     with open(config_file, "a") as file:

@@ -4,7 +4,7 @@ from scheduler import objects
 from scheduler.db import groups, instances
 
 
-def test_aggregate_life(manage, add_host) -> None:
+def test_aggregate_life(manage, add_host):
     add_host("alpha")
     made = manage(
         *("aggregate", "create", "fast", "--zone", "az1"),
@@ -30,13 +30,13 @@ def test_aggregate_life(manage, add_host) -> None:
     assert manage("aggregate", "list") == []
 
 
-def test_aggregate_delete_is_all_or_none(manage, refused, database) -> None:
+def test_aggregate_delete_is_all_or_none(manage, refused, database):
     manage("aggregate", "create", "one")
     assert "two" in refused("aggregate", "delete", "one", "two")
     assert len(manage("aggregate", "list")) == 1
 
 
-def test_flavors(manage, database) -> None:
+def test_flavors(manage, database):
     before = {row["name"] for row in manage("flavor", "list")}
     made = manage(
         *("flavor", "create", "big", "--id", "42", "--ram", "65536", "--vcpus", "32"),
@@ -64,7 +64,7 @@ def test_flavors(manage, database) -> None:
     assert {row["name"] for row in manage("flavor", "list")} == before
 
 
-def test_groups(manage, database) -> None:
+def test_groups(manage, database):
     made = manage(
         *("group", "create", "web", "--policy", "anti-affinity"),
         *("--rule", "max_server_per_host=2"),

@@ -16,14 +16,14 @@ from scheduler.cli import app, command
 from scheduler.db import migration
 
 
-def test_version(config_file, capsys) -> None:
+def test_version(config_file, capsys):
     with pytest.raises(SystemExit) as ended:
         app.main(["--version"])
     assert ended.value.code == exit_codes.OK
     assert capsys.readouterr().out == f"{scheduler.__version__}\n"
 
 
-def test_help_begins_with_the_use_and_the_commands(run) -> None:
+def test_help_begins_with_the_use_and_the_commands(run):
     for words in (["--help"], ["help"]):
         status, out, err = run(*words)
         assert (status, err) == (exit_codes.OK, "")
@@ -32,7 +32,7 @@ def test_help_begins_with_the_use_and_the_commands(run) -> None:
 
 
 @pytest.mark.parametrize("group", sorted({name.split()[0] for name in app.COMMANDS if " " in name}))
-def test_help_of_a_group_lists_its_commands(run, group) -> None:
+def test_help_of_a_group_lists_its_commands(run, group):
     of_group = [name for name in app.COMMANDS if name.split()[0] == group]
     for words in ([group, "--help"], ["help", group]):
         status, out, err = run(*words)
@@ -41,7 +41,7 @@ def test_help_of_a_group_lists_its_commands(run, group) -> None:
 
 
 @pytest.mark.parametrize("name", app.COMMANDS)
-def test_every_command_has_the_forms_for_programs(run, name) -> None:
+def test_every_command_has_the_forms_for_programs(run, name):
     kind = pkgutil.resolve_name(app.COMMANDS[name])
     parser = kind(app.Manage(cfg.ConfigOpts()), None).get_parser(name)
     [forms] = [each for each in parser._actions if "-f" in each.option_strings]
@@ -52,24 +52,24 @@ def test_every_command_has_the_forms_for_programs(run, name) -> None:
 
 
 @pytest.mark.parametrize("name", app.COMMANDS)
-def test_every_command_explains_itself(run, name) -> None:
+def test_every_command_explains_itself(run, name):
     status, out, err = run(*name.split(), "--help")
     assert (status, err) == (exit_codes.OK, "")
     assert f"usage: nova-scheduler-manage {name} " in out
 
 
 @pytest.mark.parametrize("name", ["config validate", "host list"])
-def test_help_on_a_command(run, name) -> None:
+def test_help_on_a_command(run, name):
     status, out, _err = run("help", *name.split())
     assert status == exit_codes.OK
     assert f"usage: nova-scheduler-manage {name} " in out
 
 
-def test_every_command_belongs_to_a_group_that_help_lists() -> None:
+def test_every_command_belongs_to_a_group_that_help_lists():
     assert {name.split()[0] for name in app.COMMANDS} == set(app.GROUPS) - {"help", "complete"}
 
 
-def test_db_sync_and_version(manage, run) -> None:
+def test_db_sync_and_version(manage, run):
     assert manage("db", "version") == {"revision": None}
     assert "no tables" in run("db", "version")[1]
     for _ in range(2):
@@ -77,17 +77,17 @@ def test_db_sync_and_version(manage, run) -> None:
         assert run("db", "version") == (exit_codes.OK, f"{migration.head()}\n", "")
 
 
-def test_a_column_that_no_table_has(refused, add_host) -> None:
+def test_a_column_that_no_table_has(refused, add_host):
     add_host("alpha")
     assert "['Bogus']" in refused("host", "list", "-c", "Bogus")
 
 
-def test_db_sync_to_an_unknown_revision(refused) -> None:
+def test_db_sync_to_an_unknown_revision(refused):
     assert "no-such" in refused("db", "sync", "no-such")
 
 
 @pytest.mark.parametrize("name", [name for name in app.COMMANDS if name.endswith(" list")])
-def test_without_tables_the_command_to_run_is_named(refused, name) -> None:
+def test_without_tables_the_command_to_run_is_named(refused, name):
     assert "nova-scheduler-manage db sync" in refused(*name.split())
 
 
@@ -115,7 +115,7 @@ def test_a_person_does_not_wait_long_for_a_server_that_is_away(
     assert "attempts left" not in err
 
 
-def test_debug_explains_a_failure(run, database) -> None:
+def test_debug_explains_a_failure(run, database):
     status, _out, err = run("--debug", "aggregate", "show", "x")
     assert status == exit_codes.FAILURE
     assert "Traceback" in err
@@ -131,7 +131,7 @@ def test_debug_explains_a_failure(run, database) -> None:
         ("table", lambda text: text.splitlines()[3].strip("| ")),
     ],
 )
-def test_output_forms(run, add_host, output, read) -> None:
+def test_output_forms(run, add_host, output, read):
     add_host("alpha")
     status, out, _err = run("host", "list", "-f", output, "-c", "vCPUs")
     assert status == exit_codes.OK
@@ -157,7 +157,7 @@ def test_output_forms(run, add_host, output, read) -> None:
         ("group show ghost", "ghost"),
     ],
 )
-def test_what_is_unknown_or_taken_is_named(manage, refused, database, words, part) -> None:
+def test_what_is_unknown_or_taken_is_named(manage, refused, database, words, part):
     manage("aggregate", "create", "there")
     manage("flavor", "create", "there")
     assert part in refused(*words.split())
@@ -178,6 +178,6 @@ def test_what_is_unknown_or_taken_is_named(manage, refused, database, words, par
         ("group create x --policy anti-affinity --rule speed=2", "speed"),
     ],
 )
-def test_usage_errors(manage, refused, database, words, part) -> None:
+def test_usage_errors(manage, refused, database, words, part):
     manage("aggregate", "create", "there")
     assert part in refused(*words.split(), status=exit_codes.USAGE)

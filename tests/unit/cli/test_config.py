@@ -25,7 +25,7 @@ BUS = "transport_url = rabbit://user:s3cret@127.0.0.1:1/"
 class FilterThatFails(BaseHostFilter):
     """One that cannot be made."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         raise RuntimeError("no licence")
 
 
@@ -83,7 +83,7 @@ OTHERS = """
 """
 
 
-def mistakes(table: str, status: int) -> dict[str, Mistake]:
+def mistakes(table, status):
     found = {}
     lines = table.strip().splitlines()
     for wrong, named in zip(lines[::2], lines[1::2], strict=True):
@@ -105,7 +105,7 @@ Validate = Callable[..., tuple[int, list[str]]]
 
 
 @pytest.fixture
-def path(config_file: str, tmp_path: pathlib.Path, database: object) -> pathlib.Path:
+def path(config_file, tmp_path, database):
     """A configuration that is right, in the file that commands are run with."""
     del database
     file = pathlib.Path(config_file)
@@ -115,10 +115,10 @@ def path(config_file: str, tmp_path: pathlib.Path, database: object) -> pathlib.
 
 
 @pytest.fixture
-def validate(path: pathlib.Path, run: Callable[..., tuple[int, str, str]]) -> Validate:
+def validate(path, run):
     """Add to the file and validate it; the status, and the lines."""
 
-    def validate(text: str) -> tuple[int, list[str]]:
+    def validate(text):
         path.write_text(path.read_text() + text)
         status, out, err = run("config", "validate")
         assert "s3cret" not in out + err
@@ -129,14 +129,14 @@ def validate(path: pathlib.Path, run: Callable[..., tuple[int, str, str]]) -> Va
 
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_named_in_one_line(validate: Validate, mistake: Mistake) -> None:
+def test_a_mistake_is_named_in_one_line(validate, mistake):
     status, lines = validate(mistake.text)
     assert status == mistake.status
     [line] = lines
     assert [name for name in mistake.names if name not in line] == []
 
 
-def test_all_mistakes_are_named_at_once(validate: Validate) -> None:
+def test_all_mistakes_are_named_at_once(validate):
     together = [each for each in MISTAKES.values() if each.status in (OPTION, PLUGIN, SURROUNDINGS)]
     singly = [each for each in together if each.text.count("=") == 1]
     kept = {each.text.splitlines()[1].partition(" =")[0]: each for each in singly}
@@ -152,7 +152,7 @@ TOKEN = "[placement]\nauth_type = admin_token\nendpoint = http://p\ntoken = s3cr
 
 
 @pytest.mark.parametrize("text", ["", TOKEN])
-def test_a_configuration_that_is_right(validate: Validate, text: str) -> None:
+def test_a_configuration_that_is_right(validate, text):
     assert validate(text) == (exit_codes.OK, [RIGHT])
 
 
@@ -166,16 +166,16 @@ def test_files_may_be_named_after_the_command(path, capsys):
     assert app.main(missing) == FILE
 
 
-def test_show(path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+def test_show(path, capsys, monkeypatch):
     path.write_text(
         path.read_text() + "[DEFAULT]\nscheduler_max_attempts = 7\n"
         f"[scheduler]\nworkers = 2\n[filter_scheduler]\nhost_subset_size = 0\n{TOKEN}"
     )
     monkeypatch.setenv("OS_SCHEDULER__MAX_INSTANCES_PER_REQUEST", "5")
 
-    meanings: dict[str, str] = {}
+    meanings = {}
 
-    def shown(*words: str) -> dict[str, tuple[object, str]]:
+    def shown(*words):
         argv = ["--debug", "--config-file", str(path), "config", "show", "-f", "json", *words]
         assert app.main(argv) == exit_codes.OK
         out = capsys.readouterr().out
@@ -203,6 +203,6 @@ def test_show(path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert set(shown("metrics")) == {each for each in shown("--all") if each.startswith("metrics.")}
 
 
-def test_show_of_a_file_that_cannot_be_used(path: pathlib.Path, refused) -> None:
+def test_show_of_a_file_that_cannot_be_used(path, refused):
     path.write_text("[scheduler]\nworkers = x\n")
     assert "[scheduler] workers" in refused("config", "show")

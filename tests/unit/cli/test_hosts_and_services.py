@@ -7,7 +7,7 @@ from scheduler.db import instances, rows, services
 from tests.builders import put_node
 
 
-def test_host_list(manage, add_host) -> None:
+def test_host_list(manage, add_host):
     first = add_host("alpha")
     add_host("beta", silent_seconds=300, vcpus_used=0)
     manage("aggregate", "create", "east", "--zone", "az-east")
@@ -29,7 +29,7 @@ def test_host_list(manage, add_host) -> None:
     assert (beta["zone"], beta["status"], beta["state"]) == ("nova", "disabled", "down")
 
 
-def test_host_show(manage, database, add_host) -> None:
+def test_host_show(manage, database, add_host):
     add_host("alpha", ram_allocation_ratio=2.0, cpu_allocation_ratio=0.0)
     uuid = "6f70656e-0000-4000-8000-000000000001"
     server = objects.Instance(uuid=uuid, host="alpha", node="alpha.example", vm_state="active")
@@ -55,10 +55,10 @@ def test_host_show(manage, database, add_host) -> None:
     assert shown | expected == shown
 
 
-def test_host_with_several_nodes(manage, refused, database, add_host) -> None:
+def test_host_with_several_nodes(manage, refused, database, add_host):
     add_host("ironic")
     with database.write() as connection:
-        second: dict[str, int | str] = {"vcpus": 1, "memory_mb": 1, "local_gb": 1}
+        second = {"vcpus": 1, "memory_mb": 1, "local_gb": 1}
         second |= {"hypervisor_type": "ironic", "hypervisor_version": 1}
         put_node(connection, "ironic", "second", second)
     assert "ironic.example, second" in refused("host", "show", "ironic")
@@ -67,7 +67,7 @@ def test_host_with_several_nodes(manage, refused, database, add_host) -> None:
     assert "third" in refused("host", "show", "ironic", "--node", "third")
 
 
-def test_host_without_a_service_is_disabled_and_down(manage, database, add_host) -> None:
+def test_host_without_a_service_is_disabled_and_down(manage, database, add_host):
     add_host("alpha")
     with database.write() as connection:
         rows.soft_delete(connection, services.services, services.services.c.host == "alpha")
@@ -76,7 +76,7 @@ def test_host_without_a_service_is_disabled_and_down(manage, database, add_host)
     assert manage("host", "show", "alpha")["state"] == "down"
 
 
-def test_service_list(manage, database, add_host) -> None:
+def test_service_list(manage, database, add_host):
     add_host("alpha")
     with database.write() as connection:
         services.get_or_create(connection, "ctl", "nova-scheduler", "scheduler", 16)
@@ -89,7 +89,7 @@ def test_service_list(manage, database, add_host) -> None:
     assert manage("service", "list", "--service", "nova-compute") == [compute]
 
 
-def test_zones_of_a_service_in_two_of_them(manage, add_host) -> None:
+def test_zones_of_a_service_in_two_of_them(manage, add_host):
     add_host("alpha")
     for name, zone in (("one", "az1"), ("two", "az2"), ("again", "az1")):
         manage("aggregate", "create", name, "--zone", zone)
@@ -107,7 +107,7 @@ def test_zones_of_a_service_in_two_of_them(manage, add_host) -> None:
         (["--disable", "--down"], "disabled", "down", None),
     ],
 )
-def test_service_set_and_back(manage, add_host, words, status, state, reason) -> None:
+def test_service_set_and_back(manage, add_host, words, status, state, reason):
     add_host("alpha")
     manage("service", "set", *words, "alpha", "nova-compute")
     (row,) = manage("service", "list")
@@ -126,5 +126,5 @@ def test_service_set_and_back(manage, add_host, words, status, state, reason) ->
         (["--enable", "--disable-reason", "x", "alpha", "nova-compute"], "needs --disable"),
     ],
 )
-def test_service_set_usage(refused, database, words, part) -> None:
+def test_service_set_usage(refused, database, words, part):
     assert part in refused("service", "set", *words, status=exit_codes.USAGE)

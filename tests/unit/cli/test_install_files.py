@@ -1,7 +1,6 @@
 """What the daemon needs on a host is put where the host looks for it."""
 
 import pathlib
-from typing import Any
 
 import pytest
 
@@ -33,22 +32,22 @@ WHERE = {
 
 
 @pytest.fixture(autouse=True)
-def _no_configuration(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_configuration(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
 
-def install(root: pathlib.Path, *words: str) -> int:
+def install(root, *words):
     return app.main(["install-files", "--root", str(root), *words])
 
 
 @pytest.mark.parametrize(("path", "text"), WHERE.values(), ids=WHERE)
-def test_files_are_where_the_host_looks(tmp_path: pathlib.Path, path: str, text: str) -> None:
+def test_files_are_where_the_host_looks(tmp_path, path, text):
     assert install(tmp_path) == 0
     assert text in (tmp_path / path).read_text(encoding="utf-8")
     assert not list(tmp_path.rglob("*-stub.service"))
 
 
-def test_for_a_package(tmp_path: pathlib.Path) -> None:
+def test_for_a_package(tmp_path):
     """Its own prefix, its own programs, and the stubs."""
     words = ("--prefix", "/usr", "--programs", "/usr/bin", "--stubs", "--unit", "other")
     assert install(tmp_path, *words) == 0
@@ -59,7 +58,7 @@ def test_for_a_package(tmp_path: pathlib.Path) -> None:
         assert "\nExecStart=/usr/bin/nova-" in unit.read_text(encoding="utf-8")
 
 
-def test_every_alert_links_to_the_page_that_is_published(tmp_path: pathlib.Path) -> None:
+def test_every_alert_links_to_the_page_that_is_published(tmp_path):
     page = "https://docs.example/runbooks.html"
     assert install(tmp_path, "--runbooks", page) == 0
     alerts = (tmp_path / WHERE["alerts"][0]).read_text(encoding="utf-8")
@@ -67,9 +66,7 @@ def test_every_alert_links_to_the_page_that_is_published(tmp_path: pathlib.Path)
     assert "runbook_url: runbooks" not in alerts
 
 
-def test_again_renews_all_but_what_was_changed_below_etc(
-    tmp_path: pathlib.Path, capsys: Any
-) -> None:
+def test_again_renews_all_but_what_was_changed_below_etc(tmp_path, capsys):
     install(tmp_path)
     unit, rotation = (tmp_path / WHERE[name][0] for name in ("systemd", "logs"))
     for path in (unit, rotation):
@@ -83,7 +80,7 @@ def test_again_renews_all_but_what_was_changed_below_etc(
     assert NEXT not in printed, "nothing was done to this machine"
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path: pathlib.Path, capsys: Any) -> None:
+def test_a_place_that_cannot_be_written_is_named(tmp_path, capsys):
     (tmp_path / "usr").write_text("a file")
     assert install(tmp_path) == 1
     path = tmp_path / WHERE["systemd"][0]

@@ -58,7 +58,7 @@ def test_another_answer(run, segment):
     assert "21 of 22 decisions got their recorded answer, 1 another one" in out
 
 
-def on_a_terminal(*words: str) -> str:
+def on_a_terminal(*words):
     """The program's standard error, if that is a terminal."""
     ours, its = os.openpty()
     command, environment = [process.program(MANAGE), *words], {**os.environ, "TERM": "xterm"}

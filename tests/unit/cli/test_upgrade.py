@@ -25,10 +25,10 @@ Check = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def check(config_file, run) -> Check:
+def check(config_file, run):
     """Result and details by check; *lines* are further configuration."""
 
-    def check(*lines: str, status: int = 1, bus: str = "fake://") -> dict[str, Any]:
+    def check(*lines, status=1, bus="fake://"):
         with open(config_file, "a", encoding="utf-8") as file:
             file.write("\n".join(["[DEFAULT]", f"transport_url = {bus}", *lines, ""]))
         result, out, _err = run("upgrade", "check", "-f", "json")
@@ -38,18 +38,18 @@ def check(config_file, run) -> Check:
     return check
 
 
-def results(rows: dict[str, Any]) -> dict[str, str]:
+def results(rows):
     return {name: row["result"] for name, row in rows.items()}
 
 
-def test_all_is_well_but_for_the_bus_of_these_tests(check, database, add_host) -> None:
+def test_all_is_well_but_for_the_bus_of_these_tests(check, database, add_host):
     add_host("h1")
     with database.write() as connection:
         services.get_or_create(connection, "c1", "nova-scheduler", "scheduler", 1)
     assert results(check()) == WELL
 
 
-def test_tables_that_are_not_there(check) -> None:
+def test_tables_that_are_not_there(check):
     rows = check(status=2)
     assert rows["Databases"]["result"] == "Failure"
     assert "db sync" in rows["Databases"]["details"]
@@ -69,20 +69,20 @@ NOWHERE = ["[claims]", "connection = sqlite:////nowhere/x", "[scheduler]", "clai
         (NOWHERE, "Claims", 2, "/nowhere/x"),
     ],
 )
-def test_what_is_configured(check, database, lines, name, status, words) -> None:
+def test_what_is_configured(check, database, lines, name, status, words):
     row = check(*lines, status=status)[name]
     assert row["result"] == ("Warning", "Failure")[status - 1]
     assert words in row["details"]
 
 
-def test_a_broker_that_is_not_there(check, database) -> None:
+def test_a_broker_that_is_not_there(check, database):
     row = check(status=2, bus="rabbit://u:my-secret@127.0.0.1:1/")["Message broker"]
     assert row["result"] == "Failure"
     assert "unreachable" in row["details"]
     assert "my-secret" not in row["details"]
 
 
-def test_a_scheduler_that_is_silent(check, database) -> None:
+def test_a_scheduler_that_is_silent(check, database):
     with database.write() as connection:
         services.get_or_create(connection, "c1", "nova-scheduler", "scheduler", 1)
         connection.execute(sa.update(tables.services).values(created_at=LONG_AGO))
@@ -90,7 +90,7 @@ def test_a_scheduler_that_is_silent(check, database) -> None:
     assert (row["result"], row["details"]) == ("Warning", "no scheduler sends heartbeats: c1")
 
 
-def test_compute_nodes_that_cannot_be_chosen(check, database, add_host) -> None:
+def test_compute_nodes_that_cannot_be_chosen(check, database, add_host):
     for name in ("h1", "h2"):
         add_host(name)
     with database.write() as connection:

@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -13,12 +12,10 @@ from scheduler.cli import what_if
 from scheduler.cli.program import Program
 from scheduler.cli.what_if import WhatIf, profiles_of, show
 from scheduler.db import flavors
-from scheduler.db.database import Database
 from tests.builders import a_conf
-from tests.unit.cli.conftest import Run
 
 WIRE = Path(__file__).parents[2] / "data" / "wire"
-TOLD: dict[str, Any] = {
+TOLD = {
     "outcome": "selected",
     "chosen": [{"host": "cmp1", "node": "n1"}],
     "alternates": [[{"host": "cmp2", "node": "n2"}]],
@@ -39,14 +36,14 @@ REFUSED = {
 }
 
 
-def request_of(database: Database, *words: str) -> Any:
+def request_of(database, *words):
     program = Program(a_conf())
     parsed = WhatIf(program, None).get_parser("what-if").parse_args(list(words))
     assert what_if.is_given(parsed)
     return what_if.request_of(parsed, a_conf(), database)
 
 
-def test_options_make_a_request(database: Database) -> None:
+def test_options_make_a_request(database):
     words = "--flavor-ram 4096 --vcpus 4 --extra-spec hw:numa_nodes=2 --hint same_host=a --hint k=b"
     spec = request_of(database, *words.split(), "--az", "az1", "--count", "3")
     assert (spec.memory_mb, spec.vcpus, spec.num_instances) == (4096, 4, 3)
@@ -55,7 +52,7 @@ def test_options_make_a_request(database: Database) -> None:
     assert spec.instance_uuid
 
 
-def test_options_win_over_a_flavor_of_the_database(database: Database) -> None:
+def test_options_win_over_a_flavor_of_the_database(database):
     with database.read() as connection:
         small = flavors.get(connection, "name", "m1.small")
     spec = request_of(database, "--flavor", "m1.small", "--vcpus", "7")
@@ -85,11 +82,11 @@ def test_a_message_of_the_bus_makes_a_request(database, tmp_path, name):
     ],
 )
 @pytest.mark.usefixtures("database")
-def test_mistakes_are_one_line(refused: Run, words: list[str], text: str) -> None:
+def test_mistakes_are_one_line(refused, words, text):
     assert re.search(text, refused("what-if", *words))
 
 
-def test_profiles_come_from_files_and_from_hosts(tmp_path: Path) -> None:
+def test_profiles_come_from_files_and_from_hosts(tmp_path):
     path = tmp_path / "p.yaml"
     path.write_text("- {vcpus: 4, count: 2}\n- like: cmp1\n")
     assert profiles_of(str(path)) == [{"vcpus": 4, "count": 2}, {"like": "cmp1"}]

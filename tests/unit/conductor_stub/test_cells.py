@@ -17,7 +17,7 @@ CELLS = ("cell0", "a", "b")
 class Cells:
     """Cells a and b with the hosts a1 and b1, and a conductor on them."""
 
-    def __init__(self, nova: Nova, databases: Databases) -> None:
+    def __init__(self, nova, databases):
         self.nova = nova
         self.ids = {each.name: each.id for each in nova.change("api", list_cells)}
         self.conductor = Conductor(databases.main, databases=databases)

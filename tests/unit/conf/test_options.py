@@ -2,7 +2,6 @@
 
 import logging
 import math
-import pathlib
 
 import pytest
 from oslo_config import cfg
@@ -83,7 +82,7 @@ API_SPELLINGS = [
 ]
 
 
-def build(tmp_path: pathlib.Path, *texts: str) -> cfg.ConfigOpts:
+def build(tmp_path, *texts):
     files = [tmp_path / f"{number}.conf" for number in range(len(texts))]
     for file, text in zip(files, texts, strict=True):
         file.write_text(text)
@@ -93,7 +92,7 @@ def build(tmp_path: pathlib.Path, *texts: str) -> cfg.ConfigOpts:
     return conf
 
 
-def test_every_option_has_help_and_a_legal_default() -> None:
+def test_every_option_has_help_and_a_legal_default():
     for group, options in project_options.list_opts():
         for option in options:
             assert option.help, option.name
@@ -102,7 +101,7 @@ def test_every_option_has_help_and_a_legal_default() -> None:
                 assert option.type(option.default) == option.default
 
 
-def test_every_old_spelling_is_tested() -> None:
+def test_every_old_spelling_is_tested():
     registered = {
         (str(group), option.dest, (old.group or str(group), old.name))
         for group, options in project_options.list_opts()
@@ -118,7 +117,7 @@ def test_every_old_spelling_is_tested() -> None:
 @pytest.mark.parametrize(
     ("group", "name", "old_group", "old", "text"), [*SPELLINGS, *API_SPELLINGS]
 )
-def test_an_old_spelling_means_the_same(tmp_path, group, name, old_group, old, text) -> None:
+def test_an_old_spelling_means_the_same(tmp_path, group, name, old_group, old, text):
     default = names.value(build(tmp_path), group, name)
     today = names.value(build(tmp_path, f"[{group}]\n{name} = {text}\n"), group, name)
     found = names.value(build(tmp_path, f"[{old_group}]\n{old} = {text}\n"), group, name)
@@ -140,16 +139,16 @@ NEW = "[scheduler]\nmax_attempts = 5\n"
         pytest.param([NEW, OLD], 4, id="later file, old spelling"),
     ],
 )
-def test_which_spelling_wins(tmp_path, texts, value) -> None:
+def test_which_spelling_wins(tmp_path, texts, value):
     assert build(tmp_path, *texts).scheduler.max_attempts == value
 
 
-def test_environment_beats_files(tmp_path, monkeypatch) -> None:
+def test_environment_beats_files(tmp_path, monkeypatch):
     monkeypatch.setenv("OS_SCHEDULER__MAX_ATTEMPTS", "9")
     assert build(tmp_path, NEW).scheduler.max_attempts == 9
 
 
-def test_spellings_of_a_repeatable_option_add_up(tmp_path) -> None:
+def test_spellings_of_a_repeatable_option_add_up(tmp_path):
     conf = build(
         tmp_path,
         "[DEFAULT]\nscheduler_available_filters = a.A\nscheduler_available_filters = b.B\n"
@@ -158,7 +157,7 @@ def test_spellings_of_a_repeatable_option_add_up(tmp_path) -> None:
     assert sorted(conf.filter_scheduler.available_filters) == ["a.A", "b.B", "c.C"]
 
 
-def test_two_configurations_share_no_overrides(tmp_path) -> None:
+def test_two_configurations_share_no_overrides(tmp_path):
     one, other = build(tmp_path), build(tmp_path)
     for group, [option, *_] in project_options.list_opts():
         default = names.value(other, str(group), option.dest)
@@ -177,7 +176,7 @@ def test_two_configurations_share_no_overrides(tmp_path) -> None:
         (["a=1", "b", "=3", "e=1=2", "", "c="], [("a", 1.0)], "b, =3, e=1=2, , c="),
     ],
 )
-def test_ratios(items, pairs, bad, caplog) -> None:
+def test_ratios(items, pairs, bad, caplog):
     with caplog.at_level(logging.WARNING):
         assert str(parse_ratios(items, "an.option")) == str(pairs)
     told = f"Ignoring the invalid elements of the option an.option: {bad}"
@@ -196,5 +195,5 @@ def test_ratios(items, pairs, bad, caplog) -> None:
         ("{'admin_password': 'hidden'}", "{'admin_password': '***'}"),
     ],
 )
-def test_masked(text: str, shown: str) -> None:
+def test_masked(text, shown):
     assert masked(text) == shown

@@ -1,7 +1,7 @@
 """Every option on the page about Nova's: read here, or ignored without a word."""
 
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import pytest
 from oslo_config import cfg
@@ -16,14 +16,14 @@ PROG = "nova-scheduler"
 Start = Callable[[str], list[str]]
 
 
-def listed(kind: str) -> list[tuple[str, str]]:
+def listed(kind):
     """Group and name of the options of one section of the list."""
     _before, _, after = DATA.read_text().partition(f"[{kind}]\n")
     lines = after.partition("\n\n")[0].split()
     return [(group, name) for group, _, name in (line.partition(".") for line in lines)]
 
 
-def filled(path: pathlib.Path, text: str) -> cfg.ConfigOpts:
+def filled(path, text):
     """What the daemon makes of a file with that text, apart from connecting."""
     path.write_text(text)
     conf = startup.fill(startup.Source(["--config-file", str(path)], PROG))
@@ -33,25 +33,25 @@ def filled(path: pathlib.Path, text: str) -> cfg.ConfigOpts:
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, set[str]]:
+def known(tmp_path_factory):
     """The names that are read, in every spelling."""
     return names.known(filled(tmp_path_factory.mktemp("page") / "nova.conf", ""))
 
 
-def test_what_is_read(known: Mapping[str, set[str]]) -> None:
+def test_what_is_read(known):
     assert [row for row in listed("read") if row[1] not in known.get(row[0], ())] == []
     assert len(listed("read")) > 300
 
 
-def test_what_is_ignored(known: Mapping[str, set[str]]) -> None:
+def test_what_is_ignored(known):
     assert [row for row in listed("ignored") if row[1] in known.get(row[0], ())] == []
     assert [row for row in listed("ignored") if row[1] not in names.names_of_nova()[row[0]]] == []
 
 
 @pytest.mark.parametrize("kind", ["ignored", "read"])
-def test_no_name_is_taken_for_a_mistake(tmp_path: pathlib.Path, kind: str) -> None:
+def test_no_name_is_taken_for_a_mistake(tmp_path, kind):
     path = tmp_path / "nova.conf"
-    groups: dict[str, list[str]] = {}
+    groups = {}
     for group, name in listed(kind):
         groups.setdefault(group, []).append(name)
     text = "".join(
@@ -85,10 +85,10 @@ anything = 1
 
 
 @pytest.fixture
-def start(tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str]) -> Start:
+def start(tmp_path, capfd):
     """Begin on a file with a text, as the daemon does; what is logged on standard error."""
 
-    def begin(text: str) -> list[str]:
+    def begin(text):
         path = tmp_path / "nova.conf"
         path.write_text(text)
         startup.parse(["--config-file", str(path)], PROG, cfg.ConfigOpts())
@@ -97,7 +97,7 @@ def start(tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str]) -> Start:
     return begin
 
 
-def test_a_real_file_makes_no_noise(start: Start, tmp_path: pathlib.Path) -> None:
+def test_a_real_file_makes_no_noise(start, tmp_path):
     assert start(REAL.format(folder=tmp_path)) == []
 
 
@@ -119,7 +119,7 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize(("old", "text", "today", "value"), SPELLINGS)
-def test_old_spelling_of_a_library(tmp_path, old, text, today, value) -> None:
+def test_old_spelling_of_a_library(tmp_path, old, text, today, value):
     (old_group, _, old_name), (group, _, name) = old.partition("."), today.partition(".")
     conf = filled(tmp_path / "nova.conf", f"[{old_group}]\n{old_name} = {text}\n")
     assert conf[group][name] == value
@@ -141,7 +141,7 @@ def test_old_spelling_of_a_library(tmp_path, old, text, today, value) -> None:
         ("[scheduler]\nmax_attemps = 3\n", "did you mean max_attempts?"),
     ],
 )
-def test_what_is_said_at_the_start(start: Start, text: str, said: str | None) -> None:
+def test_what_is_said_at_the_start(start, text, said):
     lines = start(text)
     assert len(lines) == (said is not None)
     assert [line for line in lines if said is None or said not in line] == []
@@ -159,9 +159,9 @@ ACCEPTING = "accept_options_without_effect = true\n"
     ],
 )
 def test_an_option_of_nova_that_decides_there_and_not_here_stops_the_start(
-    tmp_path: pathlib.Path, text: str, is_refused: bool
-) -> None:
-    def problems(more: str) -> list[str]:
+    tmp_path, text, is_refused
+):
+    def problems(more):
         conf = filled(tmp_path / "nova.conf", text + more)
         return [str(each) for each in check.problems(conf)]
 
@@ -172,7 +172,7 @@ def test_an_option_of_nova_that_decides_there_and_not_here_stops_the_start(
     assert problems(f"[scheduler]\nclaims = placement\n{ACCEPTING}") == []
 
 
-def test_values_with_the_paths_of_an_installation(tmp_path) -> None:
+def test_values_with_the_paths_of_an_installation(tmp_path):
     text = "[DEFAULT]\nstate_path = $pybasedir/x\ntempdir = $bindir\nhost = $my_block_storage_ip\n"
     conf = filled(tmp_path / "nova.conf", text + "my_ip = 10.0.0.11\n")
     assert conf.state_path.endswith("/x")

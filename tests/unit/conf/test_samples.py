@@ -15,7 +15,7 @@ SAMPLES = ROOT / "etc" / "nova"
 GENERATOR = pathlib.Path(sys.executable).with_name("oslo-config-generator")
 
 
-def test_sample_configuration_is_current(tmp_path) -> None:
+def test_sample_configuration_is_current(tmp_path):
     generated = tmp_path / "nova.conf.sample"
     # Its own process: listing oslo.messaging's options fixes the concurrency back end.
     subprocess.run(
@@ -35,7 +35,7 @@ def test_sample_configuration_is_current(tmp_path) -> None:
     )
 
 
-def test_sample_configuration_does_not_depend_on_the_machine() -> None:
+def test_sample_configuration_does_not_depend_on_the_machine():
     conf = cfg.ConfigOpts()
     startup.parse([], "nova-scheduler", conf, default_config_files=[])
     text = (SAMPLES / "nova.conf.sample").read_text()
@@ -44,7 +44,7 @@ def test_sample_configuration_does_not_depend_on_the_machine() -> None:
         assert f"#{name} = {conf[name]}\n" not in text
 
 
-def test_sample_configuration_changes_nothing(tmp_path) -> None:
+def test_sample_configuration_changes_nothing(tmp_path):
     plain, sampled = cfg.ConfigOpts(), cfg.ConfigOpts()
     startup.parse([], "nova-scheduler", plain, default_config_files=[])
     startup.parse(["--config-file", str(SAMPLES / "nova.conf.sample")], "nova-scheduler", sampled)
@@ -52,7 +52,7 @@ def test_sample_configuration_changes_nothing(tmp_path) -> None:
         assert dict(sampled[group]) == dict(plain[group])
 
 
-def test_sample_logging_file_works(tmp_path, capsys) -> None:
+def test_sample_logging_file_works(tmp_path, capsys):
     text = (SAMPLES / "logging.conf.sample").read_text()
     assert text.count("/var/log/nova/nova-scheduler.log") == 1
     log = tmp_path / "log"

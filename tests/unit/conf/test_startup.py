@@ -1,7 +1,6 @@
 """From the command line to a checked configuration, and every way in which that can fail."""
 
 import logging
-import pathlib
 import subprocess
 import sys
 import threading
@@ -20,29 +19,29 @@ PROG = "nova-scheduler"
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch) -> pathlib.Path:
+def home(tmp_path, monkeypatch):
     """A home directory without configuration, in which the default state path may be made."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
 
-def parse(*argv: str, **kwargs) -> cfg.ConfigOpts:
+def parse(*argv, **kwargs):
     return startup.parse(list(argv), PROG, cfg.ConfigOpts(), default_config_files=[], **kwargs)
 
 
-def write(tmp_path: pathlib.Path, text: str) -> str:
+def write(tmp_path, text):
     file = tmp_path / "nova.conf"
     file.write_text(text)
     return str(file)
 
 
-def end_of(*argv: str) -> object:
+def end_of(*argv):
     with pytest.raises(SystemExit) as ended:
         parse(*argv)
     return ended.value.code
 
 
-def test_version_is_bare(capsys, home) -> None:
+def test_version_is_bare(capsys, home):
     assert end_of("--version") == exit_codes.OK
     assert capsys.readouterr().out == f"{scheduler.__version__}\n"
 
@@ -59,18 +58,18 @@ def test_version_is_bare(capsys, home) -> None:
     ],
     ids=" ".join,
 )
-def test_dropped_command_line_options_have_no_effect(argv, home, capsys) -> None:
+def test_dropped_command_line_options_have_no_effect(argv, home, capsys):
     assert parse(*argv).debug is False
     assert capsys.readouterr().err == ""
 
 
-def test_bad_value_in_the_environment_names_the_variable(home, capsys, monkeypatch) -> None:
+def test_bad_value_in_the_environment_names_the_variable(home, capsys, monkeypatch):
     monkeypatch.setenv("OS_SCHEDULER__WORKERS", "many")
     assert end_of() == exit_codes.CONFIGURATION
     assert "OS_SCHEDULER__WORKERS" in capsys.readouterr().err
 
 
-def test_unusable_places_are_named(tmp_path, home, capsys) -> None:
+def test_unusable_places_are_named(tmp_path, home, capsys):
     for argv in (
         ["--config-file", str(tmp_path)],
         ["--config-dir", str(tmp_path / "missing.d")],
@@ -82,14 +81,14 @@ def test_unusable_places_are_named(tmp_path, home, capsys) -> None:
         assert argv[1] in err
 
 
-def test_bad_value_is_also_in_the_log_file(tmp_path, home) -> None:
+def test_bad_value_is_also_in_the_log_file(tmp_path, home):
     log = tmp_path / "scheduler.log"
     file = write(tmp_path, "[scheduler]\nworkers = many\n")
     assert end_of("--config-file", file, "--log-file", str(log)) == exit_codes.CONFIGURATION
     assert " CRITICAL " in log.read_text()
 
 
-def test_no_text_makes_a_line_of_its_own_in_the_log(tmp_path, home) -> None:
+def test_no_text_makes_a_line_of_its_own_in_the_log(tmp_path, home):
     log = tmp_path / "log"
     parse("--log-file", str(log))
     forged = "a\n2026-01-01 00:00:00.000 1 CRITICAL root [forged\x1b[2J\0\u2028"
@@ -108,7 +107,7 @@ def test_no_text_makes_a_line_of_its_own_in_the_log(tmp_path, home) -> None:
 
 
 @pytest.mark.parametrize(("group", "name", "minimum"), check.MINIMA)
-def test_value_below_an_old_minimum_is_clamped(tmp_path, home, group, name, minimum) -> None:
+def test_value_below_an_old_minimum_is_clamped(tmp_path, home, group, name, minimum):
     log = tmp_path / "log"
     file = write(tmp_path, f"[{group}]\n{name} = {minimum - 1}\n")
     conf = parse("--config-file", file, "--log-file", str(log))
@@ -119,7 +118,7 @@ def test_value_below_an_old_minimum_is_clamped(tmp_path, home, group, name, mini
     assert name in warnings[0]
 
 
-def test_checks_of_changed_files(tmp_path, home) -> None:
+def test_checks_of_changed_files(tmp_path, home):
     file = write(tmp_path, "[filter_scheduler]\nhost_subset_size = 0\n")
     conf = parse("--config-file", file)
     write(tmp_path, "[filter_scheduler]\nhost_subset_size = 3\n")
@@ -137,7 +136,7 @@ def test_checks_of_changed_files(tmp_path, home) -> None:
 )
 def test_service_down_time_exceeds_the_report_interval(
     tmp_path, home, interval, down_time, expected
-) -> None:
+):
     text = f"[DEFAULT]\nreport_interval = {interval}\nservice_down_time = {down_time}\n"
     assert parse("--config-file", write(tmp_path, text)).service_down_time == expected
 
@@ -150,12 +149,12 @@ def test_service_down_time_exceeds_the_report_interval(
         ("[scheduler]\nclaims = placement\n[filter_scheduler]\nenabled_filters = A\n", "A", 1),
     ],
 )
-def test_the_default_chain_follows_the_claims(tmp_path, home, text, first, count) -> None:
+def test_the_default_chain_follows_the_claims(tmp_path, home, text, first, count):
     chain = parse("--config-file", write(tmp_path, text)).filter_scheduler.enabled_filters
     assert (chain[0], len(chain)) == (first, count)
 
 
-def test_one_configuration_parsed_twice_takes_the_second_files(tmp_path, home) -> None:
+def test_one_configuration_parsed_twice_takes_the_second_files(tmp_path, home):
     conf = cfg.ConfigOpts()
     file = write(tmp_path, "[scheduler]\nworkers = 2\n")
     startup.parse(["--config-file", file], PROG, conf)
@@ -163,7 +162,7 @@ def test_one_configuration_parsed_twice_takes_the_second_files(tmp_path, home) -
     assert conf.scheduler.workers is None
 
 
-def test_files_used(tmp_path, home) -> None:
+def test_files_used(tmp_path, home):
     file = write(tmp_path, "[DEFAULT]\n")
     directory = tmp_path / "conf.d"
     directory.mkdir()
@@ -174,7 +173,7 @@ def test_files_used(tmp_path, home) -> None:
     assert not startup.is_embedded(conf, {})
 
 
-def test_embedded_means_that_nothing_is_configured(home) -> None:
+def test_embedded_means_that_nothing_is_configured(home):
     conf = parse()
     assert startup.is_embedded(conf, {})
     assert not startup.is_embedded(conf, {"OS_DEFAULT__TRANSPORT_URL": "rabbit://"})
@@ -182,7 +181,7 @@ def test_embedded_means_that_nothing_is_configured(home) -> None:
 
 def test_state_path_is_the_packages_one_only_if_this_user_may_write_there(
     home, tmp_path, monkeypatch
-) -> None:
+):
     monkeypatch.setattr(default, "PACKAGED_STATE_PATH", str(tmp_path / "not-there"))
     assert parse().state_path == str(home / ".local/share/nova-scheduler")
     monkeypatch.setattr(default, "PACKAGED_STATE_PATH", str(tmp_path))
@@ -204,7 +203,7 @@ def test_state_path_is_the_packages_one_only_if_this_user_may_write_there(
         ("[DEFAULT]\nuse_json = true\n", '"thread_name": "asking"'),
     ],
 )
-def test_log_lines_have_the_usual_shape(tmp_path, home, text, shape) -> None:
+def test_log_lines_have_the_usual_shape(tmp_path, home, text, shape):
     log = tmp_path / "log"
     parse("--config-file", write(tmp_path, text), "--log-file", str(log))
     # The context stays with its thread.
@@ -214,7 +213,7 @@ def test_log_lines_have_the_usual_shape(tmp_path, home, text, shape) -> None:
     assert shape in log.read_text()
 
 
-def _say_hello_for_alice() -> None:
+def _say_hello_for_alice():
     oslo_context.RequestContext(request_id="req-1", user_id="alice", project_id="acme")
     oslo_log.getLogger("scheduler.test").info("hello")
 
@@ -223,7 +222,7 @@ OLD_FILE = "[DEFAULT]\nscheduler_max_attempts = 4\nscheduler_host_subset_size = 
 
 
 @pytest.mark.parametrize(("more", "warns"), [([], False), (["--debug"], True)])
-def test_quiet_programs_warn_only_when_debugging(tmp_path, home, capsys, more, warns) -> None:
+def test_quiet_programs_warn_only_when_debugging(tmp_path, home, capsys, more, warns):
     conf = parse("--config-file", write(tmp_path, OLD_FILE), *more, quiet=True)
     assert conf.filter_scheduler.host_subset_size == 1
     err = capsys.readouterr().err
@@ -238,7 +237,7 @@ startup.parse(sys.argv[1:], "nova-scheduler")
 """
 
 
-def test_names_of_older_releases_are_told_with_file_and_line(tmp_path) -> None:
+def test_names_of_older_releases_are_told_with_file_and_line(tmp_path):
     """In a process of its own: the library tells of each name once in a process."""
     file = write(tmp_path, OLD_NAMES)
     command = [sys.executable, "-c", PARSING, "--config-file", file]
@@ -250,7 +249,7 @@ def test_names_of_older_releases_are_told_with_file_and_line(tmp_path) -> None:
     assert "Deprecated: " not in told
 
 
-def test_an_error_is_said_once_in_a_line(tmp_path, home) -> None:
+def test_an_error_is_said_once_in_a_line(tmp_path, home):
     log = tmp_path / "log"
     parse("--log-file", str(log))
     try:

@@ -1,41 +1,40 @@
 """Which check fails by which fault."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from scheduler import errors
-from scheduler.daemon.health import Check, Status, WorkerHealth, look_when_idle
+from scheduler.daemon.health import Status, WorkerHealth, look_when_idle
 from scheduler.daemon.worker_table import Stage
 from scheduler.db.cells import CellHealth
 from scheduler.rpc.in_flight import InFlightRequests
 
 
-def hosts_with(**fields: Any) -> SimpleNamespace:
+def hosts_with(**fields):
     """A host manager that is well, unless told otherwise."""
     cells = fields.pop("cells", [])
     well = {"state_age_seconds": 2.0, "is_failing": False, "require_state": lambda: None}
     return SimpleNamespace(**{**well, "cell_health": lambda: cells, **fields})
 
 
-def too_old() -> None:
+def too_old():
     raise errors.StateUnavailable(reason="the last state read is 61 s old")
 
 
-def a_cell(*, is_left_out: bool) -> CellHealth:
+def a_cell(*, is_left_out):
     return CellHealth("u1", "east", is_left_out)
 
 
 def health(
-    hosts: Any = None,
-    stage: Stage = Stage.SERVING,
+    hosts=None,
+    stage=Stage.SERVING,
     *,
-    needs_database: bool = False,
-    in_flight: InFlightRequests | None = None,
-    refused_reload: bool = False,
-    **consumer: bool,
-) -> WorkerHealth:
+    needs_database=False,
+    in_flight=None,
+    refused_reload=False,
+    **consumer,
+):
     claims = SimpleNamespace(needs_database=needs_database)
     driver = SimpleNamespace(host_manager=hosts or hosts_with(), claims=claims)
     serving = {"is_listening": True, "is_consuming": True, **consumer}
@@ -44,16 +43,16 @@ def health(
         stuck_seconds=30.0,
         stage=lambda: stage,
         manager=lambda: SimpleNamespace(driver=driver),
-        consumer=lambda: SimpleNamespace(**serving),  # type: ignore[arg-type,return-value]
+        consumer=lambda: SimpleNamespace(**serving),
         refused_reload=lambda: refused_reload,
     )
 
 
-def starting() -> WorkerHealth:
+def starting():
     return WorkerHealth(InFlightRequests(), 30.0, lambda: Stage.STARTING)
 
 
-def not_passing(checks: list[Check]) -> dict[str, str]:
+def not_passing(checks):
     return {check.name: check.status for check in checks if check.status is not Status.PASS}
 
 
@@ -76,7 +75,7 @@ def not_passing(checks: list[Check]) -> dict[str, str]:
         (health(SimpleNamespace()), {}),
     ],
 )
-def test_readiness(of: WorkerHealth, expected: dict[str, str]) -> None:
+def test_readiness(of, expected):
     assert not_passing(of.readiness()) == expected
 
 
@@ -91,11 +90,11 @@ def test_readiness(of: WorkerHealth, expected: dict[str, str]) -> None:
         (health(hosts_with(is_failing=True, require_state=too_old)), {}),
     ],
 )
-def test_liveness(of: WorkerHealth, expected: dict[str, str]) -> None:
+def test_liveness(of, expected):
     assert not_passing(of.liveness()) == expected
 
 
-def test_a_request_that_does_not_move() -> None:
+def test_a_request_that_does_not_move():
     now = [0.0]
     in_flight = InFlightRequests(clock=lambda: now[0])
     with in_flight.request("select_destinations"):
@@ -106,7 +105,7 @@ def test_a_request_that_does_not_move() -> None:
     assert not_passing(health(in_flight=in_flight).liveness()) == {}
 
 
-def test_messages_name_the_cause() -> None:
+def test_messages_name_the_cause():
     failing = hosts_with(is_failing=True, require_state=too_old, state_age_seconds=61.0)
     told = {check.name: check.message for check in health(failing).readiness()}
     assert "61 s old" in told["state"]
@@ -117,10 +116,10 @@ def test_messages_name_the_cause() -> None:
 @pytest.mark.parametrize(
     ("age", "reads"), [(None, 0), (89.0, 0), (91.0, 1)], ids=["none", "younger", "older"]
 )
-def test_the_state_is_looked_at_when_nobody_asks(age: float | None, reads: int) -> None:
-    told: list[str] = []
+def test_the_state_is_looked_at_when_nobody_asks(age, reads):
+    told = []
 
-    def refresh() -> None:
+    def refresh():
         told.append("read")
         too_old()  # which is for the checks to tell
 

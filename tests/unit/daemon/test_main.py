@@ -55,7 +55,7 @@ def test_compute_services_that_nova_no_longer_supports_are_warned_of(caplog, low
     assert f"version {lowest};" in caplog.text or not lines
 
 
-def test_streams_that_are_closed_are_given_to_dev_null(tmp_path) -> None:
+def test_streams_that_are_closed_are_given_to_dev_null(tmp_path):
     """No connection gets their numbers, and what writes to them finds something."""
     told = tmp_path / "told"
     script = (

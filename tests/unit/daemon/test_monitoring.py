@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,24 +16,23 @@ from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.reload import Outcome
 from scheduler.daemon.worker_table import Stage
 from scheduler.explain.recorder import Recorder
-from scheduler.metrics.samples import Samples
 from scheduler.rpc.in_flight import InFlightRequests
 from scheduler.web import server
-from tests.unit.web.asking import Reply, ask
+from tests.unit.web.asking import ask
 
 
 class Served:
     """An monitoring that is served, of a worker that is starting."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.listening = server.bind("127.0.0.1", 0, "[x] y")
         self.monitoring = Monitoring(self.listening)
         self.health = WorkerHealth(InFlightRequests(), 30.0, lambda: Stage.STARTING)
 
-    def ask(self, target: str, method: str = "GET") -> Reply:
+    def ask(self, target, method="GET"):
         return ask(self.listening, target, method)
 
-    def metrics(self) -> dict[tuple[str, ...], float]:
+    def metrics(self):
         families = text_string_to_metric_families(self.ask("/metrics").body.decode())
         return {
             (sample.name.removeprefix("nova_scheduler_"), *sample.labels.values()): sample.value
@@ -42,7 +40,7 @@ class Served:
             for sample in family.samples
         }
 
-    def failing(self, path: str) -> list[str]:
+    def failing(self, path):
         reply = self.ask(path)
         checks = json.loads(reply.body)["checks"]
         failing = [check["name"] for check in checks if check["status"] == "fail"]
@@ -50,13 +48,13 @@ class Served:
         return failing
 
 
-def folders() -> set[Path]:
+def folders():
     """Those of this process, and of killed ones that had its number before."""
     return set(Path("/tmp").glob(f"nova-scheduler-{os.getpid()}-*"))
 
 
 @pytest.fixture
-def served() -> Iterator[Served]:
+def served():
     made, before = Served(), folders()
     with contextlib.ExitStack() as ending:
         made.monitoring.serve(made.health, 1, ending)
@@ -65,12 +63,12 @@ def served() -> Iterator[Served]:
     assert folders() <= before
 
 
-def a_manager() -> SimpleNamespace:
+def a_manager():
     driver = SimpleNamespace(host_manager=SimpleNamespace())
     return SimpleNamespace(driver=driver, recorder=Recorder(), replies=SimpleNamespace(repeated=4))
 
 
-def test_while_it_starts(served: Served) -> None:
+def test_while_it_starts(served):
     assert served.failing("/healthz") == []
     assert served.failing("/readyz") == ["stage", "snapshot", "consumer"]
     metrics = served.metrics()
@@ -80,7 +78,7 @@ def test_while_it_starts(served: Served) -> None:
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_reloads(served: Served, outcome: Outcome) -> None:
+def test_reloads(served, outcome):
     successful = outcome is not Outcome.REFUSED
     assert served.metrics()["reloads_total", outcome.value] == 0
     served.monitoring.reloaded(outcome)
@@ -90,10 +88,10 @@ def test_reloads(served: Served, outcome: Outcome) -> None:
     assert served.monitoring.is_reload_refused is not successful
 
 
-def test_two_that_ask_at_once_take_turns(served: Served) -> None:
+def test_two_that_ask_at_once_take_turns(served):
     both, met = threading.Barrier(2), []
 
-    def meet(_samples: Samples) -> None:
+    def meet(_samples):
         with contextlib.suppress(threading.BrokenBarrierError):
             both.wait(0.3)
             met.append("two at once")
@@ -108,7 +106,7 @@ def test_two_that_ask_at_once_take_turns(served: Served) -> None:
     assert not met
 
 
-def test_without_an_address_nothing_is_counted() -> None:
+def test_without_an_address_nothing_is_counted():
     before = signal.getsignal(signal.SIGUSR2)
     off, manager = Monitoring(), a_manager()
     with contextlib.ExitStack() as ending:

@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import json
 import os
-import pathlib
 import socket
 import sqlite3
 import subprocess
@@ -56,12 +55,12 @@ monitoring.close()
 """
 
 
-def heartbeats(folder: pathlib.Path) -> int:
+def heartbeats(folder):
     with sqlite3.connect(folder / "nova.sqlite") as connection:
         return int(connection.execute("SELECT report_count FROM services").fetchone()[0])
 
 
-def test_they_go_on_while_a_decision_computes(tmp_path: pathlib.Path) -> None:
+def test_they_go_on_while_a_decision_computes(tmp_path):
     manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     manager.bind(str(tmp_path / "notify"))
     manager.settimeout(SECONDS)
@@ -127,7 +126,7 @@ print(thread.join(60), thread.is_alive(), counts)
 """
 
 
-def test_a_native_thread_may_log_while_levels_change() -> None:
+def test_a_native_thread_may_log_while_levels_change():
     command = [sys.executable, "-W", "ignore", "-c", LOGGING]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
     assert ended.stdout.startswith("None False"), ended.stdout + ended.stderr

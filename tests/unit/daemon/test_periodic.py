@@ -30,10 +30,10 @@ def test_a_run_longer_than_the_spacing_is_followed_at_once(monkeypatch):
     assert RepeatingTask("t", lambda: None, 10).run_once() == 0
 
 
-def test_failures_are_logged_and_do_not_end_it(caplog: pytest.LogCaptureFixture) -> None:
-    runs: queue.Queue[int] = queue.Queue()
+def test_failures_are_logged_and_do_not_end_it(caplog):
+    runs = queue.Queue()
 
-    def fail() -> None:
+    def fail():
         runs.put(1)
         raise RuntimeError("broken")
 
@@ -47,9 +47,9 @@ def test_failures_are_logged_and_do_not_end_it(caplog: pytest.LogCaptureFixture)
     assert "RuntimeError: broken" in caplog.text
 
 
-def test_negative_spacing_never_runs(caplog: pytest.LogCaptureFixture) -> None:
+def test_negative_spacing_never_runs(caplog):
     caplog.set_level("INFO")
-    runs: list[int] = []
+    runs = []
     task = RepeatingTask("t", lambda: runs.append(1), -1)
 
     task.start()
@@ -59,10 +59,10 @@ def test_negative_spacing_never_runs(caplog: pytest.LogCaptureFixture) -> None:
     assert "Skipping periodic task t because its interval is negative" in caplog.text
 
 
-def test_stop_waits_for_the_run_under_way() -> None:
+def test_stop_waits_for_the_run_under_way():
     entered, leave, left = threading.Event(), threading.Event(), threading.Event()
 
-    def run() -> None:
+    def run():
         entered.set()
         leave.wait(60)
         left.set()

@@ -3,16 +3,12 @@
 import logging
 import pathlib
 import threading
-from collections.abc import Callable
-from typing import Any
 
 import pytest
-from oslo_config import cfg
 from oslo_db import exception as db_exception
 
 from scheduler import errors
 from scheduler.conf import rereading, startup
-from scheduler.conf.names import Name
 from scheduler.daemon.reload import Outcome, Reloading, SighupHandler
 from scheduler.manager import SchedulerManager
 from tests.builders import a_conf
@@ -26,26 +22,26 @@ BEGIN = "[DEFAULT]\ntransport_url = rabbit://u:secret@h/\n"
 class Reloaded:
     """A configuration file, and what a program has made of it."""
 
-    def __init__(self, folder: pathlib.Path, text: str = "") -> None:
+    def __init__(self, folder, text=""):
         self.path = folder / "nova.conf"
         self.write(text)
         source = startup.Source(["--config-file", str(self.path)], PROG)
         self.reloading = Reloading(source, startup.read_again(source), rereading.LIVE)
         assert self.reload() is Outcome.APPLIED  # the options of the libraries are known now
-        self.in_force: list[cfg.ConfigOpts] = []
+        self.in_force = []
 
-    def write(self, text: str) -> None:
+    def write(self, text):
         self.path.write_text(BEGIN + text)
 
-    def build(self, conf: cfg.ConfigOpts) -> Callable[[], None]:
+    def build(self, conf):
         return lambda: self.in_force.append(conf) if hasattr(self, "in_force") else None
 
-    def reload(self) -> Outcome:
+    def reload(self):
         return self.reloading.reload(self.build)
 
 
 @pytest.fixture
-def reloaded(tmp_path: pathlib.Path) -> Reloaded:
+def reloaded(tmp_path):
     return Reloaded(tmp_path)
 
 
@@ -123,8 +119,8 @@ def test_what_was_found_out_at_the_start_is_no_change(reloaded, caplog):
     assert "A restart is needed for [scheduler] claims" in caplog.text
 
 
-def test_what_cannot_be_built_changes_nothing(reloaded: Reloaded) -> None:
-    def fail(_conf: cfg.ConfigOpts) -> Any:
+def test_what_cannot_be_built_changes_nothing(reloaded):
+    def fail(_conf):
         raise errors.ConfigurationError(option="[scheduler] driver", reason="no")
 
     before = reloaded.reloading.conf
@@ -133,7 +129,7 @@ def test_what_cannot_be_built_changes_nothing(reloaded: Reloaded) -> None:
     assert reloaded.reloading.conf is before
 
 
-def test_log_levels(reloaded: Reloaded) -> None:
+def test_log_levels(reloaded):
     reloaded.write("debug = true\ndefault_log_levels = some.logger=ERROR\n")
     reloaded.reload()
     assert logging.getLogger().level == logging.DEBUG
@@ -146,7 +142,7 @@ def test_log_levels(reloaded: Reloaded) -> None:
     assert logging.getLogger("amqp").level == logging.WARNING
 
 
-def test_forks_begin_with_what_was_read_last(reloaded: Reloaded) -> None:
+def test_forks_begin_with_what_was_read_last(reloaded):
     reloaded.write("[scheduler]\nmax_attempts = 7\n")
     reloaded.reloading.prepare_forks(reloaded.build)
     assert reloaded.reloading.conf.scheduler.max_attempts == 7
@@ -156,7 +152,7 @@ def test_forks_begin_with_what_was_read_last(reloaded: Reloaded) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(rereading.LIVE))
-def test_the_page_says_what_takes_effect_at_once(name: Name) -> None:
+def test_the_page_says_what_takes_effect_at_once(name):
     page = (pathlib.Path(__file__).parents[3] / "docs" / "configuration.md").read_text()
     group, option = name
     lines = page[page.index("These take effect at once") :].split("\n* ")
@@ -176,7 +172,7 @@ def test_another_login_at_placement_needs_a_restart(tmp_path, caplog):
 # --- the scheduler's parts -------------------------------------------------------------------
 
 
-def test_the_manager_takes_all_over_at_once() -> None:
+def test_the_manager_takes_all_over_at_once():
     driver = a_driver(a_fleet(4096, 8192))
     manager = SchedulerManager(a_conf(), driver)
     conf = a_conf(enabled_filters=["DiskFilter"], weight_classes=[])
@@ -198,7 +194,7 @@ def test_the_manager_takes_all_over_at_once() -> None:
         manager.limits.check_instances("instance_uuids", 2)
 
 
-def test_ratios_count_with_the_policy_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ratios_count_with_the_policy_or_not_at_all(monkeypatch):
     fleet = a_fleet(4096)
     fleet["compute_nodes"][0]["ram_allocation_ratio"] = 0.0
     driver = a_driver(fleet)
@@ -206,12 +202,12 @@ def test_ratios_count_with_the_policy_or_not_at_all(monkeypatch: pytest.MonkeyPa
     hosts.refresh()
     conf = a_conf()
     conf.set_override("ram_allocation_ratio", 9.0)
-    taken: list[float] = []
+    taken = []
 
-    def ratio() -> float:
+    def ratio():
         return float(hosts.table.column("ram_allocation_ratio")[0])
 
-    def away(*_arguments: Any, **_named: Any) -> Any:
+    def away(*_arguments, **_named):
         raise db_exception.DBConnectionError
 
     with monkeypatch.context() as patched:
@@ -232,7 +228,7 @@ def test_ratios_count_with_the_policy_or_not_at_all(monkeypatch: pytest.MonkeyPa
 
 
 def test_who_is_told_to_end_before_it_has_begun_watches_nothing(monkeypatch):
-    raised: list[Any] = []
+    raised = []
     monkeypatch.setattr(threading, "excepthook", raised.append)
     sighup, before = SighupHandler(), set(threading.enumerate())
     sighup.note()

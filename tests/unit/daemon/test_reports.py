@@ -2,11 +2,8 @@
 
 import gc
 import os
-import pathlib
 import signal
-from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from oslo_config import cfg
@@ -33,19 +30,19 @@ class Hosts:
     is_failing = False
     service_down_time_seconds = 60.0
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.table = a_fleet({}, {})
         self.reservations = Reservations(self.table)
 
-    def clock(self) -> float:
+    def clock(self):
         return NOW
 
-    def cell_health(self) -> list[CellHealth]:
+    def cell_health(self):
         return [CellHealth("u1", "east", True, 2, None, "no answer in time")]
 
 
 @pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
+def as_before():
     handler = signal.getsignal(signal.SIGUSR2)
     gc.freeze()  # a report looks at every object, of which other tests have left many
     yield
@@ -55,7 +52,7 @@ def as_before() -> Iterator[None]:
     cfg.CONF.reset()
 
 
-def a_conf(tmp_path: pathlib.Path, **more: str) -> cfg.ConfigOpts:
+def a_conf(tmp_path, **more):
     """The process-wide options, with secrets in them; reports go to the folder."""
     lines = [
         "[DEFAULT]",
@@ -74,25 +71,25 @@ def a_conf(tmp_path: pathlib.Path, **more: str) -> cfg.ConfigOpts:
     return cfg.CONF
 
 
-def a_manager(hosts: Any, recorder: Recorder | None = None) -> Any:
+def a_manager(hosts, recorder=None):
     return SimpleNamespace(
         driver=SimpleNamespace(host_manager=hosts), recorder=recorder or Recorder()
     )
 
 
-def written(folder: pathlib.Path) -> str:
+def written(folder):
     (path,) = folder.glob("prog_gurumeditation_*")
     assert path.name.endswith(f"_{os.getpid()}")
     return path.read_text(encoding="utf-8")
 
 
-def reported(folder: pathlib.Path) -> str:
+def reported(folder):
     """What is written when the signal comes now."""
     os.kill(os.getpid(), signal.SIGUSR2)
     return written(folder)
 
 
-def test_a_worker(tmp_path: pathlib.Path) -> None:
+def test_a_worker(tmp_path):
     reports, in_flight, recorder = Reports(), InFlightRequests(), Recorder()
     reports.install(a_conf(tmp_path), "prog")
     reports.begin(in_flight, lambda: a_manager(Hosts(), recorder))
@@ -118,10 +115,10 @@ def test_a_worker(tmp_path: pathlib.Path) -> None:
     assert "uuid-4:" not in text, "only the last ones"
 
 
-def test_without_a_worker_and_with_secrets(tmp_path: pathlib.Path) -> None:
+def test_without_a_worker_and_with_secrets(tmp_path):
     Reports().install(a_conf(tmp_path), "prog")
 
-    def careless() -> str:
+    def careless():
         return f"their_url = http://admin:{SECRET}@x/ and password = {SECRET}"
 
     Report.register_section("Careless", careless)
@@ -132,7 +129,7 @@ def test_without_a_worker_and_with_secrets(tmp_path: pathlib.Path) -> None:
     assert SECRET not in text
 
 
-def test_a_broken_section_leaves_the_others(tmp_path: pathlib.Path) -> None:
+def test_a_broken_section_leaves_the_others(tmp_path):
     reports = Reports()
     reports.install(a_conf(tmp_path), "prog")
     reports.begin(InFlightRequests(), lambda: a_manager(SimpleNamespace(table=None)))
@@ -150,7 +147,7 @@ def test_on_standard_error(capfd, folder, told):
     assert told in capfd.readouterr().err
 
 
-def test_a_file_instead_of_the_signal(tmp_path: pathlib.Path) -> None:
+def test_a_file_instead_of_the_signal(tmp_path):
     watched = tmp_path / "touch-me"
     watched.touch()
     before = signal.getsignal(signal.SIGUSR2)
@@ -159,7 +156,7 @@ def test_a_file_instead_of_the_signal(tmp_path: pathlib.Path) -> None:
     assert signal.getsignal(signal.SIGUSR2) is before
     reports.begin(InFlightRequests(), lambda: None)
 
-    def is_told() -> bool:
+    def is_told():
         os.utime(watched, (2**32, 2**32))
         found = [each.read_text("utf-8") for each in tmp_path.glob("prog_gurumeditation_*")]
         return any("0 in hand" in each for each in found)
@@ -167,7 +164,7 @@ def test_a_file_instead_of_the_signal(tmp_path: pathlib.Path) -> None:
     wait_until(is_told)
 
 
-def test_a_file_that_is_not_there(tmp_path: pathlib.Path) -> None:
+def test_a_file_that_is_not_there(tmp_path):
     conf = a_conf(tmp_path, file_event_handler="/nonexistent")
     with pytest.raises(errors.ConfigurationError, match=r"file_event_handler.*/nonexistent"):
         Reports().install(conf, "prog")

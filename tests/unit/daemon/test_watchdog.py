@@ -2,9 +2,7 @@
 
 import math
 import os
-import pathlib
 import socket
-from collections.abc import Iterator
 from contextlib import nullcontext
 
 import pytest
@@ -17,23 +15,23 @@ from scheduler.rpc.in_flight import InFlightRequests
 class Told(Readiness):
     """Keeps what is told, on behalf of a service manager that listens."""
 
-    def __init__(self, watchdog_seconds: float | None) -> None:
+    def __init__(self, watchdog_seconds):
         super().__init__({})
         self._asked_seconds = watchdog_seconds
-        self.lines: list[str] = []
+        self.lines = []
 
     @property
-    def watchdog_seconds(self) -> float | None:
+    def watchdog_seconds(self):
         return self._asked_seconds
 
-    def tell(self, *assignments: str) -> None:
+    def tell(self, *assignments):
         self.lines += assignments
 
 
 class Scene:
     """One worker with a watchdog, others only in its table."""
 
-    def __init__(self, workers: int = 1, watchdog_seconds: float | None = 40.0) -> None:
+    def __init__(self, workers=1, watchdog_seconds=40.0):
         self.now = 1000.0
         self.told = Told(watchdog_seconds)
         self.table = WorkerTable(workers, clock=lambda: self.now)
@@ -42,17 +40,17 @@ class Scene:
         self.watchdog = Watchdog(self.told, self.table, self.in_flight, lambda: self.report)
         self.watchdog.start()
 
-    def other(self, stage: Stage, age_seconds: float = 0.0) -> None:
+    def other(self, stage, age_seconds=0.0):
         """The second worker gives a heartbeat."""
         self.table._write(1, Heartbeat(stage, self.now - age_seconds))
 
-    def look(self) -> list[str]:
+    def look(self):
         self.told.lines.clear()
         self.watchdog.look()
         return self.told.lines
 
 
-def test_ready_comes_when_the_last_worker_serves() -> None:
+def test_ready_comes_when_the_last_worker_serves():
     scene = Scene(workers=2)
     scene.other(Stage.STARTING)
     scene.watchdog.enter(Stage.SERVING)
@@ -67,7 +65,7 @@ def test_ready_comes_when_the_last_worker_serves() -> None:
 @pytest.mark.parametrize(
     ("other", "is_over"), [(Stage.SERVING, True), (Stage.RELOADING, False), (Stage.STARTING, True)]
 )
-def test_a_reload_is_over_when_nobody_reloads(other: Stage, is_over: bool) -> None:
+def test_a_reload_is_over_when_nobody_reloads(other, is_over):
     scene = Scene(workers=2)
     scene.other(Stage.SERVING)
     scene.watchdog.enter(Stage.SERVING)
@@ -86,13 +84,13 @@ def test_a_reload_is_over_when_nobody_reloads(other: Stage, is_over: bool) -> No
 @pytest.mark.parametrize(
     ("age_seconds", "is_fed"), [(0.0, True), (20.0, True), (20.1, False), (math.inf, False)]
 )
-def test_every_worker_counts(age_seconds: float, is_fed: bool) -> None:
+def test_every_worker_counts(age_seconds, is_fed):
     scene = Scene(workers=2)
     scene.other(Stage.SERVING, age_seconds)
     assert ("WATCHDOG=1" in scene.look()) is is_fed
 
 
-def test_nobody_is_fed_who_did_not_ask() -> None:
+def test_nobody_is_fed_who_did_not_ask():
     assert Scene(watchdog_seconds=None).look() == ["STATUS=0 of 1 worker serving"]
 
 
@@ -103,9 +101,7 @@ def test_nobody_is_fed_who_did_not_ask() -> None:
         (True, "a request has not moved for 41 s"),
     ],
 )
-def test_a_worker_that_is_ill_starves_the_watchdog(
-    caplog: pytest.LogCaptureFixture, is_listening: bool, illness: str
-) -> None:
+def test_a_worker_that_is_ill_starves_the_watchdog(caplog, is_listening, illness):
     scene = Scene()
     scene.report = WorkerReport(is_listening=is_listening)
     assert "WATCHDOG=1" in scene.look()  # it is only starting
@@ -136,7 +132,7 @@ def test_a_worker_that_is_ill_starves_the_watchdog(
         ),
     ],
 )
-def test_status_is_about_all_workers(heartbeats: list[Heartbeat], text: str) -> None:
+def test_status_is_about_all_workers(heartbeats, text):
     assert status(heartbeats, 100.0) == text
 
 
@@ -144,14 +140,14 @@ def test_status_is_about_all_workers(heartbeats: list[Heartbeat], text: str) -> 
 
 
 @pytest.fixture
-def listener(tmp_path: pathlib.Path) -> Iterator[socket.socket]:
+def listener(tmp_path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
         made.bind(str(tmp_path / "notify"))
         made.setblocking(False)
         yield made
 
 
-def environ_for(listener: socket.socket, **more: str) -> dict[str, str]:
+def environ_for(listener, **more):
     return {VARIABLE: listener.getsockname(), **more}
 
 
@@ -163,14 +159,14 @@ def test_the_libraries_do_not_see_the_service_manager(listener, monkeypatch):
     assert readiness.is_awaited
 
 
-def test_what_is_told_arrives_in_one_message(listener: socket.socket) -> None:
+def test_what_is_told_arrives_in_one_message(listener):
     Readiness(environ_for(listener)).tell("READY=1", "STATUS=1 worker")
     assert listener.recv(100) == b"READY=1\nSTATUS=1 worker"
     with pytest.raises(BlockingIOError):
         listener.recv(100)
 
 
-def test_an_abstract_address() -> None:
+def test_an_abstract_address():
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
         made.bind("")  # the kernel chooses an abstract one
         name = made.getsockname()[1:].decode()

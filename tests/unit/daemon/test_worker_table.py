@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -14,17 +13,17 @@ FULL = Heartbeat(Stage.SERVING, 100.0, 98.0, 12, 345, 4711)
 YOUNG = Heartbeat(Stage.STARTING, 104.0)
 
 
-def in_a_worker(work: Callable[[], object]) -> int | None:
+def in_a_worker(work):
     worker = multiprocessing.get_context("fork").Process(target=work)
     worker.start()
     worker.join(60)
     return worker.exitcode
 
 
-def join_and_beat(table: WorkerTable, *, dies: bool = False) -> int | None:
+def join_and_beat(table, *, dies=False):
     """Do so in a process of its own."""
 
-    def work() -> None:
+    def work():
         table.join()
         table.beat(FULL)
         if dies:
@@ -33,7 +32,7 @@ def join_and_beat(table: WorkerTable, *, dies: bool = False) -> int | None:
     return in_a_worker(work)
 
 
-def test_each_process_has_a_place_of_its_own() -> None:
+def test_each_process_has_a_place_of_its_own():
     table = WorkerTable(2, clock=lambda: 105.0)
     table.join()
     table.beat(YOUNG)
@@ -48,7 +47,7 @@ def test_each_process_has_a_place_of_its_own() -> None:
     assert table.is_complete()
 
 
-def test_the_place_of_a_killed_worker_is_taken_by_the_next() -> None:
+def test_the_place_of_a_killed_worker_is_taken_by_the_next():
     table = WorkerTable(2)
     table.join()
     for _ in range(2):
@@ -56,7 +55,7 @@ def test_the_place_of_a_killed_worker_is_taken_by_the_next() -> None:
         assert table.heartbeats() == [Heartbeat(), FULL]
 
 
-def test_one_worker_too_many_disturbs_nobody() -> None:
+def test_one_worker_too_many_disturbs_nobody():
     table = WorkerTable()
     table.join()
     table.beat(YOUNG)
@@ -65,9 +64,9 @@ def test_one_worker_too_many_disturbs_nobody() -> None:
 
 
 @pytest.fixture
-def terms() -> Iterator[list[int]]:
+def terms():
     """The SIGTERMs that this process got."""
-    received: list[int] = []
+    received = []
     before = signal.signal(signal.SIGTERM, lambda number, _frame: received.append(number))
     yield received
     signal.signal(signal.SIGTERM, before)
@@ -90,13 +89,13 @@ def test_only_a_failed_first_start_ends_the_daemon(terms, events, has_failed):
     assert len(terms) == int(has_failed)  # a second one would kill the master
 
 
-def test_a_service_without_workers_is_not_signalled(terms: list[int]) -> None:
+def test_a_service_without_workers_is_not_signalled(terms):
     table = WorkerTable()
     table.worker_failed()
     assert (table.has_failed, terms) == (True, [])
 
 
-def test_only_living_processes_of_the_group_are_other_workers() -> None:
+def test_only_living_processes_of_the_group_are_other_workers():
     with subprocess.Popen(["sleep", "600"]) as child:
         found = [pid for pid in (0, 1, os.getpid(), child.pid) if is_other_worker(pid)]
         child.kill()

@@ -1,7 +1,5 @@
 """The chance driver looks at nothing but liveness and the hosts to be ignored."""
 
-from typing import Any
-
 import pytest
 
 from scheduler import errors
@@ -10,7 +8,7 @@ from tests.unit.drivers.scheduling import a_driver, select
 from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
 
 
-def chance(fleet: dict[str, Any], semantics: str = "current", **how: Any) -> Any:
+def chance(fleet, semantics="current", **how):
     return a_driver(fleet, "chance_scheduler", options={"semantics": semantics}, **how)
 
 
@@ -23,7 +21,7 @@ def chance(fleet: dict[str, Any], semantics: str = "current", **how: Any) -> Any
         (["H2"], ["h1", "h2"]),  # unlike the other drivers it compares case
     ],
 )
-def test_hosts_it_draws_from(ignored: Any, expected: list[str]) -> None:
+def test_hosts_it_draws_from(ignored, expected):
     """That they are those that are up: test_nothing_to_draw_from, and the host manager's tests."""
     driver = chance(a_fleet(0, 0))
     drawn = [select(driver, a_request(ignore_hosts=ignored)) for _again in range(40)]
@@ -38,7 +36,7 @@ def test_hosts_it_draws_from(ignored: Any, expected: list[str]) -> None:
         (a_fleet(0), ["h1"], "Could not find another compute"),
     ],
 )
-def test_nothing_to_draw_from(fleet: Any, ignored: Any, reason: str) -> None:
+def test_nothing_to_draw_from(fleet, ignored, reason):
     with pytest.raises(errors.NoValidHost, match=reason):
         select(chance(fleet), a_request(ignore_hosts=ignored))
 
@@ -60,7 +58,7 @@ def test_whether_servers_share_hosts(semantics, hosts, count, distinct):
     assert {len(set(each)) for each in drawn} == distinct
 
 
-def test_one_selection_per_server_without_limits_or_alternates() -> None:
+def test_one_selection_per_server_without_limits_or_alternates():
     driver = chance(a_fleet(0, 0))
     answer = driver.select_destinations(None, a_request(), UUIDS[:2], return_alternates=True)
     assert [len(each) for each in answer] == [1, 1]
@@ -71,21 +69,21 @@ def test_one_selection_per_server_without_limits_or_alternates() -> None:
         assert (selection.limits, selection.allocation_request) == (None, "null")
 
 
-def test_the_number_of_the_request_counts_where_no_server_is_named() -> None:
+def test_the_number_of_the_request_counts_where_no_server_is_named():
     request = a_request()
     for count in (0, 3):
         request.num_instances = count
         assert len(select(chance(a_fleet(0)), request)) == count
 
 
-def test_nothing_is_consumed() -> None:
+def test_nothing_is_consumed():
     driver = chance(a_fleet(4096))
     for _again in range(2):
         select(driver, a_request(), UUIDS[0])
     assert driver.host_manager.state_of("h1").free_ram_mb == 4096
 
 
-def test_a_live_service_without_compute_node_is_passed_over() -> None:
+def test_a_live_service_without_compute_node_is_passed_over():
     fleet = a_fleet(0, services=[a_service("h1"), a_service("h2")])
     driver = chance(fleet)
     assert {select(driver, a_request())[0] for _again in range(20)} == {"h1"}
@@ -93,6 +91,6 @@ def test_a_live_service_without_compute_node_is_passed_over() -> None:
         select(driver, a_request(ignore_hosts=["h1"]))
 
 
-def test_a_filter_that_does_not_exist_does_not_matter_to_it() -> None:
+def test_a_filter_that_does_not_exist_does_not_matter_to_it():
     driver = chance(a_fleet(0), enabled_filters=["NoSuchFilter"])
     assert select(driver, a_request()) == ["h1"]

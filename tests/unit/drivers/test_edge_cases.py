@@ -1,6 +1,5 @@
 """Edge cases of reference page scheduling, section 15, by their numbers."""
 
-from typing import Any
 from unittest import mock
 
 import pytest
@@ -20,16 +19,16 @@ DRIVERS = ["filter_scheduler", "caching_scheduler", "chance_scheduler", "fake_sc
 class SecondServerFilter(BaseHostFilter):
     """Third-party code: h1 is not for the first server it is asked about."""
 
-    def __init__(self, conf: Any = None) -> None:
+    def __init__(self, conf=None):
         super().__init__(conf)
-        self.asked: list[str] = []
+        self.asked = []
 
-    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+    def host_passes(self, host_state, spec_obj):
         self.asked.append(host_state.host)
         return host_state.host != "h1" or self.asked.count("h1") > 1
 
 
-def foreign(*names: str) -> dict[str, Any]:
+def foreign(*names):
     return {
         "available_filters": ["nova.scheduler.filters.all_filters", f"{__name__}.{names[0]}"],
         "enabled_filters": list(names),
@@ -37,12 +36,12 @@ def foreign(*names: str) -> dict[str, Any]:
 
 
 @pytest.fixture(params=["current", "newton"])
-def semantics(request: pytest.FixtureRequest) -> dict[str, str]:
+def semantics(request):
     return {"semantics": request.param}
 
 
 @pytest.mark.parametrize(("hosts", "expected"), [(1, ["h1"]), (2, None)])
-def test_1_one_host_left_needs_no_metric(hosts: int, expected: list[str] | None) -> None:
+def test_1_one_host_left_needs_no_metric(hosts, expected):
     weighers = ["nova.scheduler.weights.metrics.MetricsWeigher"]
     plain = a_driver(a_fleet(*[4096] * hosts), weight_classes=weighers)
     plain.conf.set_override("weight_setting", ["a=1"], group="metrics")
@@ -57,21 +56,21 @@ def test_1_one_host_left_needs_no_metric(hosts: int, expected: list[str] | None)
 @pytest.mark.parametrize(
     ("size", "expected"), [(9, {"h1", "h2", "h3"}), (2, {"h1", "h2"}), (0, {"h1"}), (-3, {"h1"})]
 )
-def test_6_and_7_the_size_of_the_subset(size: int, expected: set[str]) -> None:
+def test_6_and_7_the_size_of_the_subset(size, expected):
     driver, nothing = a_driver(a_fleet(3072, 2048, 1024), host_subset_size=size), {"memory_mb": 0}
     # With 60 draws from three hosts, one of them stays out once in 10^10.
     drawn = [select(driver, a_request(flavor=nothing)) for _again in range(60)]
     assert {host for [host] in drawn} == expected
 
 
-def test_8_a_host_rejected_for_the_first_server_stays_out(semantics: Any) -> None:
+def test_8_a_host_rejected_for_the_first_server_stays_out(semantics):
     driver = a_driver(a_fleet(8192, 1024), options=semantics, **foreign("SecondServerFilter"))
     assert select(driver, a_request(), *UUIDS[:2]) == ["h2", "h2"]
     assert driver.settings.policy.chain.filters[0].asked == ["h1", "h2", "h2"]
     assert select(driver, a_request(), UUIDS[2]) == ["h1"]
 
 
-def test_9_one_read_per_request(semantics: Any) -> None:
+def test_9_one_read_per_request(semantics):
     driver = a_driver(a_fleet(8192, 8192), options=semantics)
     reader = driver.host_manager._reader
     reader.read = mock.Mock(side_effect=reader.read)
@@ -79,7 +78,7 @@ def test_9_one_read_per_request(semantics: Any) -> None:
     assert reader.read.call_count == 1
 
 
-def test_15_a_stale_row_does_not_keep_the_rest_from_being_read() -> None:
+def test_15_a_stale_row_does_not_keep_the_rest_from_being_read():
     driver = a_driver(
         a_fleet(4096, 8192), reservations=NewtonReservations, options={"semantics": "newton"}
     )
@@ -99,7 +98,7 @@ def test_15_a_stale_row_does_not_keep_the_rest_from_being_read() -> None:
     assert state.service["disabled"]
 
 
-def test_24_two_nodes_of_one_host_are_two_candidates(semantics: Any) -> None:
+def test_24_two_nodes_of_one_host_are_two_candidates(semantics):
     nodes = [a_node("h1", number, hypervisor_hostname=f"n{number}") for number in (1, 2)]
     driver = a_driver(a_fleet(1, compute_nodes=nodes), options=semantics)
     answer = driver.select_destinations(None, a_request(), UUIDS[:2])
@@ -109,7 +108,7 @@ def test_24_two_nodes_of_one_host_are_two_candidates(semantics: Any) -> None:
     assert [list(each.instances) for each in states] == [UUIDS[:2]] * 2
 
 
-def test_31_a_compute_node_without_service_is_not_offered_and_told_of(caplog: Any) -> None:
+def test_31_a_compute_node_without_service_is_not_offered_and_told_of(caplog):
     clock = a_clock()
     driver = a_driver(a_fleet(1, 4096, 1, services=[a_service("h2")]), clock=clock)
     for seconds in (0, 59):  # its service may be about to write its record
@@ -123,7 +122,7 @@ def test_31_a_compute_node_without_service_is_not_offered_and_told_of(caplog: An
     assert told == ["No compute service record found for host h1; likewise 1 other host(s)"]
 
 
-def test_one_line_for_many_hosts_and_each_only_once(caplog: Any) -> None:
+def test_one_line_for_many_hosts_and_each_only_once(caplog):
     nodes = [a_node(f"h{n}", n, free_disk_gb=1, disk_available_least=9) for n in range(1, 4)]
     odd = {**nodes[0], "stats": '{"num_instances": "many"}'}
     driver = a_driver(a_fleet(1, compute_nodes=[odd, *nodes[1:]]))
@@ -137,7 +136,7 @@ def test_one_line_for_many_hosts_and_each_only_once(caplog: Any) -> None:
     ]
 
 
-def test_41_a_host_missing_from_an_updated_aggregate_has_left_it() -> None:
+def test_41_a_host_missing_from_an_updated_aggregate_has_left_it():
     manager = a_driver(a_fleet(1, 1)).host_manager
     manager.refresh()
     for hosts in (["h1", "h2"], ["h2"]):
@@ -150,13 +149,13 @@ def test_41_a_host_missing_from_an_updated_aggregate_has_left_it() -> None:
 class LimitingFilter(BaseHostFilter):
     """Third-party code: limits what is free at the moment, and only if it is asked to."""
 
-    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+    def host_passes(self, host_state, spec_obj):
         if spec_obj.get_scheduler_hint("limit"):
             host_state.limits["memory_mb"] = host_state.free_ram_mb
         return True
 
 
-def test_42_and_43_limits_are_those_of_one_pick() -> None:
+def test_42_and_43_limits_are_those_of_one_pick():
     driver = a_driver(a_fleet(4096), **foreign("LimitingFilter"))
     limits = []
     for hints in ({"limit": ["yes"]}, {}):
@@ -167,14 +166,14 @@ def test_42_and_43_limits_are_those_of_one_pick() -> None:
 
 @pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize("hosts", [0, 1])
-def test_50_no_servers_need_no_hosts(driver: str, hosts: int, semantics: Any) -> None:
+def test_50_no_servers_need_no_hosts(driver, hosts, semantics):
     request = a_request()
     request.num_instances = 0
     offered = a_driver(a_fleet(*[4096] * hosts), driver, options=semantics)
     assert offered.select_destinations(None, request, None) == []
 
 
-def test_the_fake_driver_places_nothing() -> None:
+def test_the_fake_driver_places_nothing():
     driver = a_driver(a_fleet(4096), "fake_scheduler")
     assert driver.select_destinations(None, a_request(), UUIDS[:2]) == []
     assert driver.run_periodic_tasks(None) is None
@@ -186,12 +185,12 @@ class CountingFilter(BaseHostFilter):
 
     asked = 0
 
-    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+    def host_passes(self, host_state, spec_obj):
         self.asked += 1
         return True
 
 
-def test_60_a_filter_listed_twice_runs_twice() -> None:
+def test_60_a_filter_listed_twice_runs_twice():
     driver = a_driver(a_fleet(4096, 2048), **foreign("CountingFilter", "CountingFilter"))
     select(driver, a_request())
     assert driver.settings.policy.chain.filters[0].asked == 4

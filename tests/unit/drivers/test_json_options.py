@@ -1,7 +1,6 @@
 """The JSON options file: read anew when it is newer, looked at once in five minutes."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -11,22 +10,21 @@ from scheduler.filters.base import BaseHostFilter
 from tests.builders import a_request
 from tests.unit.drivers.scheduling import a_clock, a_driver, select
 from tests.unit.evaluation.builders import a_fleet
-from tests.waiting import Clock
 
 
 @pytest.fixture
-def clock() -> Clock:
+def clock():
     return a_clock()
 
 
 @pytest.fixture
-def path(tmp_path: Any) -> Any:
+def path(tmp_path):
     path = tmp_path / "scheduler.json"
     write(path, {"a": 1})
     return path
 
 
-def write(path: Any, data: Any) -> None:
+def write(path, data):
     path.write_text(data if isinstance(data, str) else json.dumps(data))
 
 
@@ -69,7 +67,7 @@ def test_a_missing_file_leaves_what_was_read_and_is_logged_once_per_check(path, 
     assert told == [f"Could not stat scheduler options file {path}"]
 
 
-def test_a_file_that_appears_is_seen_by_the_next_check(tmp_path: Any, clock: Clock) -> None:
+def test_a_file_that_appears_is_seen_by_the_next_check(tmp_path, clock):
     path = tmp_path / "later.json"
     options = JsonOptions(str(path), clock)
     assert options.current() == {}
@@ -83,7 +81,7 @@ def test_a_file_that_appears_is_seen_by_the_next_check(tmp_path: Any, clock: Clo
 class NamedHostFilter(BaseHostFilter):
     """Third-party code: passes the host that the file names, and writes where it must not."""
 
-    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+    def host_passes(self, host_state, spec_obj):
         wanted = spec_obj.config_options["host"]
         wanted.append(host_state.host)
         return wanted[0] == host_state.host
@@ -92,12 +90,12 @@ class NamedHostFilter(BaseHostFilter):
 class HavanasNamedHostFilter(BaseHostFilter):
     """The same, as it was written when the request was a dict."""
 
-    def host_passes(self, host_state: Any, filter_properties: Any) -> bool:
+    def host_passes(self, host_state, filter_properties):
         return filter_properties["config_options"]["host"] == [host_state.host]
 
 
 @pytest.mark.parametrize("name", ["NamedHostFilter", "HavanasNamedHostFilter"])
-def test_filters_find_the_options_in_the_request(path: Any, clock: Clock, name: str) -> None:
+def test_filters_find_the_options_in_the_request(path, clock, name):
     write(path, {"host": ["h2"]})
     driver = a_driver(
         a_fleet(4096, 2048),

@@ -25,18 +25,18 @@ class Fleet:
 
     option_of_filters = staticmethod(HostManager.option_of_filters)
 
-    def __init__(self, *hosts: dict[str, Any]) -> None:
+    def __init__(self, *hosts):
         self.table = a_fleet(*hosts)
         self.lock = threading.RLock()
         self.refreshed = 0
 
-    def clock(self) -> float:
+    def clock(self):
         return NOW
 
-    def refresh(self, arrived_at: float | None = None) -> None:
+    def refresh(self, arrived_at=None):
         self.refreshed += 1
 
-    def state_of(self, host: str, node: str | None = None) -> HostState:
+    def state_of(self, host, node=None):
         for (name, nodename), row in self.table.rows.items():
             if name == host and node in (None, nodename):
                 return HostState(self.table, row, None)
@@ -48,7 +48,7 @@ class Todays(Scheduler):
 
     answer: Any = [[objects.Selection(service_host="h1")]]
 
-    def select_destinations(self, context: Any, spec_obj: Any, *args: Any, **kwargs: Any) -> Any:
+    def select_destinations(self, context, spec_obj, *args, **kwargs):
         self.asked = context, args, kwargs
         return self.answer
 
@@ -74,7 +74,7 @@ class Several(Scheduler):
 
 
 class Newtons(Scheduler):
-    def select_destinations(self, context: Any, spec_obj: Any) -> Any:  # type: ignore[override]
+    def select_destinations(self, context, spec_obj):
         self.asked = context, spec_obj, None
         chosen = {"host": "h2", "nodename": "n2", "limits": dict(LIMITS)}
         return [chosen] * spec_obj.num_instances
@@ -90,36 +90,36 @@ class Havanas(Scheduler):
 
 
 class Short(Scheduler):
-    def select_destinations(self, context: Any, spec_obj: Any) -> Any:  # type: ignore[override]
+    def select_destinations(self, context, spec_obj):
         return [{"host": "h2", "nodename": "n2", "limits": {}}]
 
 
 class Elsewhere(Scheduler):
-    def select_destinations(self, context: Any, spec_obj: Any) -> Any:  # type: ignore[override]
+    def select_destinations(self, context, spec_obj):
         return [objects.Selection(service_host="h9"), [objects.Selection(service_host="h8")]]
 
 
 class Failing(Scheduler):
-    def select_destinations(self, context: Any, spec_obj: Any) -> Any:  # type: ignore[override]
+    def select_destinations(self, context, spec_obj):
         raise KeyError("rack")
 
 
 class Unheard(Scheduler):
-    def select_destinations(self) -> Any:  # type: ignore[override]
+    def select_destinations(self):
         raise AssertionError("must not be called")
 
 
 class Bare:
     """Takes nothing from the base class, whose constructor it would not call either."""
 
-    def __init__(self) -> None:
-        self.seen = self.host_manager  # type: ignore[attr-defined]
+    def __init__(self):
+        self.seen = self.host_manager
 
-    def select_destinations(self, context: Any, spec_obj: Any) -> Any:
+    def select_destinations(self, context, spec_obj):
         return []
 
 
-def load(cls: type) -> Any:
+def load(cls):
     conf = a_conf()
     conf.set_override("driver", f"{__name__}.{cls.__name__}", group="scheduler")
     known = {"uuid": UUID, "cell_uuid": UUID}
@@ -129,19 +129,19 @@ def load(cls: type) -> Any:
 CONTEXT = RequestContext("u", "p", overwrite=False)
 
 
-def ask(driver: Any, *uuids: str, **arguments: Any) -> list[list[objects.Selection]]:
+def ask(driver, *uuids, **arguments):
     """What the conductor gets for servers of these *uuids*."""
     given = {"spec_obj": a_request(), "return_objects": True, **arguments}
     manager = SchedulerManager(driver.conf, driver)
     return manager.select_destinations(CONTEXT, instance_uuids=list(uuids), **given)
 
 
-def hosts_of(answer: list[list[objects.Selection]]) -> list[tuple[str, str | None]]:
+def hosts_of(answer):
     return [(first.service_host, first.nodename) for first, *_others in answer]
 
 
 @pytest.mark.parametrize("cls", [Several, Newtons, Pikes, Havanas])
-def test_drivers_of_any_release_answer_with_selections(cls: type) -> None:
+def test_drivers_of_any_release_answer_with_selections(cls):
     driver = load(cls)
     answer = ask(driver, OWN_UUID, OTHER_UUID)
     assert hosts_of(answer) == [("h2", "n2"), ("h2", "n2")]
@@ -161,7 +161,7 @@ HOST = {"host": "h1", "nodename": "n1", "limits": {}}
         pytest.param([objects.Selection(service_host="h9")], [("h9", None)], id="Selection"),
     ],
 )
-def test_what_comes_back_is_converted_by_what_it_is(answer: Any, chosen: Any) -> None:
+def test_what_comes_back_is_converted_by_what_it_is(answer, chosen):
     driver = load(Todays)
     driver.answer = answer
     assert hosts_of(ask(driver, OWN_UUID)) == chosen
@@ -172,7 +172,7 @@ def test_what_comes_back_is_converted_by_what_it_is(answer: Any, chosen: Any) ->
     [None, "h1", {"host": "h1"}, ["h1"], [None], [[]], [{"nodename": "n1"}], [["h1"]], 7],
     ids=repr,
 )
-def test_an_answer_without_hosts_names_the_driver(answer: Any) -> None:
+def test_an_answer_without_hosts_names_the_driver(answer):
     driver = load(Todays)
     driver.answer = answer
     with pytest.raises(errors.NovaException, match=r"Internal fault .* \(Todays failed\)"):
@@ -181,12 +181,12 @@ def test_an_answer_without_hosts_names_the_driver(answer: Any) -> None:
     assert record.failure.startswith("Todays failed: it answered ")
 
 
-def test_an_older_driver_that_raises_is_named() -> None:
+def test_an_older_driver_that_raises_is_named():
     with pytest.raises(errors.NovaException, match=r"fault .* \(Failing failed: KeyError\)"):
         ask(load(Failing), OWN_UUID)
 
 
-def test_requests_as_each_release_saw_them() -> None:
+def test_requests_as_each_release_saw_them():
     newton, pike, havana = map(load, (Newtons, Pikes, Havanas))
     request = a_request(hints={"near": ["h1"]}, ignore_hosts=["h7"])
     for driver in (newton, pike, havana):
@@ -206,7 +206,7 @@ def test_requests_as_each_release_saw_them() -> None:
 
 
 @pytest.mark.parametrize("cls", [Newtons, Pikes, Havanas])
-def test_limits_keep_their_fractions_and_none_stay_none(cls: type) -> None:
+def test_limits_keep_their_fractions_and_none_stay_none(cls):
     [[selection]] = ask(load(cls), OWN_UUID)
     if cls is Havanas:
         assert selection.limits is None
@@ -214,7 +214,7 @@ def test_limits_keep_their_fractions_and_none_stay_none(cls: type) -> None:
         assert (selection.limits.memory_mb, selection.limits_exact) == (6144, LIMITS)
 
 
-def test_selections_pass_and_fewer_hosts_than_instances_do_not() -> None:
+def test_selections_pass_and_fewer_hosts_than_instances_do_not():
     asked = (OWN_UUID, OTHER_UUID)
     assert hosts_of(ask(load(Elsewhere), *asked)) == [("h9", None), ("h8", None)]
     for cls in (Short, Todays):
@@ -222,7 +222,7 @@ def test_selections_pass_and_fewer_hosts_than_instances_do_not() -> None:
             ask(load(cls), *asked)
 
 
-def test_todays_form_is_taken_as_it_is_and_one_that_nobody_knows_is_refused() -> None:
+def test_todays_form_is_taken_as_it_is_and_one_that_nobody_knows_is_refused():
     driver = load(Todays)
     assert type(driver) is Todays
     ask(driver, OWN_UUID, return_alternates=True)
@@ -231,7 +231,7 @@ def test_todays_form_is_taken_as_it_is_and_one_that_nobody_knows_is_refused() ->
         load(Unheard)
 
 
-def test_constructor_without_arguments_finds_the_host_manager() -> None:
+def test_constructor_without_arguments_finds_the_host_manager():
     driver = load(Bare)
     assert driver.seen is driver.host_manager
     request = a_request()
@@ -246,7 +246,7 @@ def test_constructor_without_arguments_finds_the_host_manager() -> None:
         ("schedule_run_instance", (None, {}, "", [], [], True, {}, False)),
     ],
 )
-def test_havanas_methods_are_for_drivers_to_write(method: str, arguments: Any) -> None:
+def test_havanas_methods_are_for_drivers_to_write(method, arguments):
     with pytest.raises(NotImplementedError, match=f"implement {method}"):
         getattr(load(Newtons), method)(*arguments)
 
@@ -255,7 +255,7 @@ def test_havanas_methods_are_for_drivers_to_write(method: str, arguments: Any) -
 
 
 @pytest.fixture
-def manager() -> OlderHostManager:
+def manager():
     conf = a_conf(
         enabled_filters=["ComputeFilter", "RamFilter"],
         weight_classes=["nova.scheduler.weights.ram.RAMWeigher"],
@@ -264,11 +264,11 @@ def manager() -> OlderHostManager:
     return OlderHostManager(own, configured_policy(conf, own))
 
 
-def names(states: list[Any]) -> list[str]:
+def names(states):
     return [state.host for state in states]
 
 
-def test_all_hosts_filtered_with_limits_and_weighed(manager: OlderHostManager) -> None:
+def test_all_hosts_filtered_with_limits_and_weighed(manager):
     request, hosts = a_request(), manager.get_all_host_states(CONTEXT)
     assert (names(hosts), manager.refreshed) == (["h1", "h2", "h3", "h4"], 1)
     left = manager.get_filtered_hosts(hosts, request)
@@ -280,7 +280,7 @@ def test_all_hosts_filtered_with_limits_and_weighed(manager: OlderHostManager) -
     assert manager.get_filtered_hosts([], request) == manager.get_weighed_hosts([], request) == []
 
 
-def test_what_is_picked_is_taken(manager: OlderHostManager) -> None:
+def test_what_is_picked_is_taken(manager):
     """Newton's loop: choose, consume, filter what is left."""
     request, hosts, chosen = a_request(), manager.get_all_host_states(CONTEXT), []
     for index in range(20):

@@ -1,18 +1,16 @@
 """The engine decides as a loop over hosts in plain Python does, one server after the other."""
 
 import random
-from typing import Any
 
 import pytest
 
-from scheduler import errors, objects
+from scheduler import errors
 from scheduler.engine import Policy
 from scheduler.engine.evaluation import FilterChain, bounds_for
 from scheduler.filters.registry import load_filters
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.reservations import Reservations
-from scheduler.hosts.table import HostTable
 from scheduler.semantics import CHOICES
 from scheduler.weights.base import HostWeigher
 from scheduler.weights.registry import load_weighers
@@ -29,12 +27,12 @@ GROUPS = (None, None, None, "anti-affinity", "affinity", "soft-affinity", "soft-
 class Naive:
     """Decides with the same filters and weighers, host by host, without columns."""
 
-    def __init__(self, table: HostTable, policy: Policy) -> None:
+    def __init__(self, table, policy):
         self.reservations = Reservations(table)
         self.table = table
         self.policy = policy
 
-    def place(self, request: Any, uuids: list[str], wanted: int) -> tuple[list[str], list[str]]:
+    def place(self, request, uuids, wanted):
         """The hosts chosen, and the alternates of the first; NoValidHost."""
         keeps_ranking = self.policy.semantics.keeps_ranking
         wanted_hosts, ignored = request.force_hosts or (), request.ignore_hosts or ()
@@ -43,8 +41,8 @@ class Naive:
         names = dict(zip(rows, self._names(rows), strict=True))
         allowed = set(forced) or set(names.values())
         rows = [row for row in rows if names[row] in allowed - left_out]
-        chosen: list[int] = []
-        ranked: list[int] = []
+        chosen = []
+        ranked = []
         for index, uuid in enumerate(uuids):
             request.instance_uuid = uuid
             scope = self._scope()
@@ -65,10 +63,10 @@ class Naive:
         ]
         return self._names(chosen), self._names(others[:wanted])
 
-    def _scope(self) -> Scope:
+    def _scope(self):
         return Scope(self.table, NOW, self.policy.service_down_time_seconds)
 
-    def _names(self, rows: list[int]) -> list[str]:
+    def _names(self, rows):
         return [self.table.value(row, "host") for row in rows]
 
     def _ranked(self, scope, rows, request, index):
@@ -89,7 +87,7 @@ class Naive:
         passing = [state.row for state in states]
         return passing, sorted(passing, key=lambda row: -totals[row])
 
-    def _consume(self, state: Any, request: Any) -> None:
+    def _consume(self, state, request):
         group = request.instance_group
         if group is not None:
             group.hosts = [*(group.hosts or []), state.host]
@@ -104,13 +102,13 @@ class LooksAtInstances(HostWeigher):
 
     multiplier_option = "ram_weight_multiplier"
 
-    def raw(self, hosts: Any, request: Any) -> Any:
+    def raw(self, hosts, request):
         """Servers seen on the host."""
         del request
         return hosts.count_instances(list(hosts.table.host_of_instance))
 
 
-def a_table(rng: random.Random, count: int) -> HostTable:
+def a_table(rng, count):
     """Hosts of few sizes, so that many weigh the same, in two zones and two cells."""
     sizes, hosts = rng.randint(1, 3), []
     for _number in range(count):
@@ -131,7 +129,7 @@ def a_table(rng: random.Random, count: int) -> HostTable:
     return a_fleet(*hosts)
 
 
-def a_policy(rng: random.Random, semantics: str) -> Policy:
+def a_policy(rng, semantics):
     multipliers = {
         f"{name}_weight_multiplier": rng.choice([1.0, 1.0, -1.0, 0.0, 0.3])
         for name in ("ram", "disk", "cpu", "io_ops", "num_instances")
@@ -146,7 +144,7 @@ def a_policy(rng: random.Random, semantics: str) -> Policy:
     return Policy(FilterChain(load_filters(conf)), weighers, semantics=CHOICES[semantics])
 
 
-def some_request(rng: random.Random, policy: str | None, uuids: list[str]) -> objects.RequestSpec:
+def some_request(rng, policy, uuids):
     group = None if policy is None else {"policy": policy, "members": uuids}
     flavor = {"memory_mb": rng.choice([256, 512, 1024]), "root_gb": rng.choice([0, 1])}
     zone = rng.choice([None, None, "z1"])
@@ -155,15 +153,13 @@ def some_request(rng: random.Random, policy: str | None, uuids: list[str]) -> ob
         for name in ("force_hosts", "ignore_hosts")
         if rng.random() < 0.2
     }
-    request: objects.RequestSpec = a_request(
-        flavor=flavor, group=group, availability_zone=zone, **named
-    )
+    request = a_request(flavor=flavor, group=group, availability_zone=zone, **named)
     return request
 
 
 @pytest.mark.parametrize("semantics", ["current", "newton"])
 @pytest.mark.parametrize("seed", range(60))
-def test_every_server_lands_where_the_loop_puts_it(seed: int, semantics: str) -> None:
+def test_every_server_lands_where_the_loop_puts_it(seed, semantics):
     rng = random.Random(f"{seed} {semantics}")
     is_large = seed % 20 == 19  # so large that only the best hosts are kept at hand
     table = a_table(rng, 450 if is_large else rng.choice([1, 2, 5, 20, 60]))

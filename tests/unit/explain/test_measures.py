@@ -19,7 +19,7 @@ FILTERS = [
 ]
 
 
-def test_every_reason_can_be_put_into_numbers_or_words() -> None:
+def test_every_reason_can_be_put_into_numbers_or_words():
     assert REASONS - MEASURES.keys() - DESCRIPTIONS.keys() == set()
     assert (MEASURES.keys() | DESCRIPTIONS.keys()) - REASONS == set()
 

@@ -1,7 +1,5 @@
 """What ``explain --host`` says of one host: why it fell out, or which place it had."""
 
-from typing import Any
-
 import pytest
 
 from scheduler.manager import SchedulerManager
@@ -18,7 +16,7 @@ class Context:
     request_id = "req-7"
 
 
-def decided(request: dict[str, Any] | None = None) -> Any:
+def decided(request=None):
     """A manager that has chosen h1, with h2 as alternate; h3 has too little, h4 no service."""
     rows = [a_service(host) for host in ("h1", "h2", "h3")]
     rows[2]["disabled"] = True
@@ -44,7 +42,7 @@ LITTLE = {
 }
 
 
-HOSTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
+HOSTS = {
     "chosen": ("h1", {}, CHOSEN, "h1 was chosen: number 1 of 2, weight 1."),
     "an alternate": (
         *("h2", {}, {**OTHER, "weighers": [RAM]}),
@@ -63,7 +61,7 @@ HOSTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTS)
-def test_a_host_of_a_decision(name: str) -> None:
+def test_a_host_of_a_decision(name):
     host, request, expected, line = HOSTS[name]
     manager = decided(request)
     found = on_host(manager, host)
@@ -72,20 +70,20 @@ def test_a_host_of_a_decision(name: str) -> None:
     assert line in printed(manager, UUID, host)
 
 
-def on_host(manager: Any, host: str) -> Any:
+def on_host(manager, host):
     [record] = told(manager, UUID, host)
     [found] = record["on_host"]
     return found
 
 
-def test_a_host_that_is_not_there() -> None:
+def test_a_host_that_is_not_there():
     assert "There is no such host now." in printed(decided(), UUID, "h9")
 
 
 @pytest.mark.parametrize(
     ("host", "status"), [("h1", "passed"), ("h2", "passed"), ("h3", "removed")]
 )
-def test_where_details_are_forgotten_filters_are_asked_anew(host: str, status: str) -> None:
+def test_where_details_are_forgotten_filters_are_asked_anew(host, status):
     manager = decided()
     [record] = manager.recorder.records.find(UUID)
     record.verdicts = None
@@ -97,14 +95,14 @@ def test_where_details_are_forgotten_filters_are_asked_anew(host: str, status: s
     assert f"{host} is not remembered" in printed(manager, UUID, host)
 
 
-def with_less(manager: Any) -> Any:
+def with_less(manager):
     """*manager* after h3 has reported less memory."""
     table = manager.driver.host_manager.table
     table.update(table.rows["h3", "h3"], {"free_ram_mb": 300})
     return manager
 
 
-def test_the_closest_host_of_each_reason_is_told_though_the_decision_succeeded() -> None:
+def test_the_closest_host_of_each_reason_is_told_though_the_decision_succeeded():
     """h3 is closest, as the only one."""
     manager = decided()
     [record] = told(manager, UUID, "h3")
@@ -132,7 +130,7 @@ def test_closest_hosts_that_have_changed_are_those_of_now(is_replaced, closest):
     assert found == closest
 
 
-def test_numbers_of_a_host_that_has_changed_are_those_of_now() -> None:
+def test_numbers_of_a_host_that_has_changed_are_those_of_now():
     manager = decided()
     before = on_host(manager, "h3")
     after = on_host(with_less(manager), "h3")

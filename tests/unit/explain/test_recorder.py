@@ -23,11 +23,11 @@ class Context:
     request_id = "req-1"
 
 
-def a_record(number: int = 1) -> DecisionRecord:
+def a_record(number=1):
     return DecisionRecord(f"req-{number}", (f"uuid-{number}",), 1, 7)
 
 
-def test_the_oldest_make_room() -> None:
+def test_the_oldest_make_room():
     limit = 6 * size_of(a_record())  # half of it is for details
     memory = Memory(limit)
     for number in range(1, 6):
@@ -44,7 +44,7 @@ def test_the_oldest_make_room() -> None:
     assert (len(nothing), nothing.nbytes) == (0, 0)
 
 
-def test_details_go_before_records_and_both_stay_within_the_limit() -> None:
+def test_details_go_before_records_and_both_stay_within_the_limit():
     driver = a_driver(a_fleet(*([8192] * 50)))
     manager = SchedulerManager(a_conf(), driver)
     memory = manager.recorder.records
@@ -63,9 +63,9 @@ def test_details_go_before_records_and_both_stay_within_the_limit() -> None:
 
 
 def test_recordings_join_and_a_listener_that_fails_harms_nobody(caplog):
-    heard: list[DecisionRecord] = []
+    heard = []
     recorder = Recorder()
-    recorder.listeners += [lambda record: record.nothing, heard.append]  # type: ignore[attr-defined]
+    recorder.listeners += [lambda record: record.nothing, heard.append]
     with recorder.decision("Outer", Context, a_request(), UUIDS) as outer:
         with recorder.decision("Inner", Context, a_request(), UUIDS) as inner:
             assert inner is outer
@@ -76,7 +76,7 @@ def test_recordings_join_and_a_listener_that_fails_harms_nobody(caplog):
 
 
 @pytest.mark.parametrize("driver", ["filter_scheduler", "caching_scheduler", "chance_scheduler"])
-def test_every_driver_leaves_a_record(driver: str) -> None:
+def test_every_driver_leaves_a_record(driver):
     manager = SchedulerManager(a_conf(), a_driver(a_fleet(8192, 8192), driver))
     answer = manager.select_destinations(Context, spec_obj=a_request(), instance_uuids=UUIDS)
     [record] = manager.recorder.records
@@ -97,7 +97,7 @@ def test_every_driver_leaves_a_record(driver: str) -> None:
         (ZeroDivisionError("x"), "internal_fault"),
     ],
 )
-def test_errors_have_stable_codes(error: Exception, code: str) -> None:
+def test_errors_have_stable_codes(error, code):
     driver = RecordingDriver()
     driver.answer = error
     manager = SchedulerManager(a_conf(), driver)
@@ -113,7 +113,7 @@ def test_errors_have_stable_codes(error: Exception, code: str) -> None:
     assert (record.outcome, record.driver, record.request_id) == ("invalid_request", "", "req-1")
 
 
-def test_an_internal_fault_has_an_id_that_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_internal_fault_has_an_id_that_is_in_the_log(caplog):
     driver = RecordingDriver()
     driver.answer = ZeroDivisionError("the weights add up to nothing")
     manager = SchedulerManager(a_conf(), driver)
@@ -133,7 +133,7 @@ def test_an_internal_fault_has_an_id_that_is_in_the_log(caplog: pytest.LogCaptur
 
 
 @pytest.mark.parametrize("exposes", [False, True])
-def test_callers_get_counts_if_that_is_wanted(exposes: bool) -> None:
+def test_callers_get_counts_if_that_is_wanted(exposes):
     text = "No valid host was found. There are not enough hosts available."
     counts = " Removed of 2 hosts: RamFilter 2 (ram.insufficient 1, ram.physical 1)."
     conf = a_conf()
@@ -148,11 +148,11 @@ def test_callers_get_counts_if_that_is_wanted(exposes: bool) -> None:
     assert manager.recorder.records[0].failure == text
 
 
-def test_deferred_work_is_done_soon_and_too_much_is_left_out() -> None:
-    order: list[int] = []
+def test_deferred_work_is_done_soon_and_too_much_is_left_out():
+    order = []
     may_go = threading.Event()
 
-    def handle(numbers: list[int]) -> None:
+    def handle(numbers):
         may_go.wait(60.0)
         order.extend(numbers)
 
@@ -175,7 +175,7 @@ def test_deferred_work_is_done_soon_and_too_much_is_left_out() -> None:
         ({"flavor": {"name": None}}, "(flavor unnamed, any zone, "),
     ],
 )
-def test_the_line_of_a_decision_says_what_was_asked_for(wanted, words, caplog) -> None:
+def test_the_line_of_a_decision_says_what_was_asked_for(wanted, words, caplog):
     caplog.set_level("INFO")
     driver = a_driver(a_fleet(8192))
     SchedulerManager(driver.conf, driver).select_destinations(

@@ -1,7 +1,5 @@
 """For each prepared refusal the first line of ``explain`` names the true cause."""
 
-from typing import Any
-
 import pytest
 
 from scheduler import errors, objects
@@ -25,7 +23,7 @@ class Context:
     request_id = "req-7"
 
 
-def an_aggregate(number: int, hosts: list[str], **metadata: str) -> dict[str, Any]:
+def an_aggregate(number, hosts, **metadata):
     return {
         "id": number,
         "uuid": f"00000000-0000-4000-9000-00000000000{number}",
@@ -35,18 +33,18 @@ def an_aggregate(number: int, hosts: list[str], **metadata: str) -> dict[str, An
     }
 
 
-def pinned() -> objects.InstanceNUMATopology:
+def pinned():
     cell = objects.InstanceNUMACell(id=0, cpuset={0, 1}, memory=1024)
     return objects.InstanceNUMATopology(cells=[cell])
 
 
-def a_device() -> objects.InstancePCIRequests:
+def a_device():
     spec = [{"vendor_id": "8086", "product_id": "154d"}]
     request = objects.InstancePCIRequest(count=2, spec=spec, alias_name="fast-nic")
     return objects.InstancePCIRequests(requests=[request])
 
 
-def zoned(**services: Any) -> dict[str, Any]:
+def zoned(**services):
     """Three hosts: h1 and h2 in zone az1, h3 in zone az2."""
     aggregates = [
         an_aggregate(1, ["h1", "h2"], availability_zone="az1", ssd="false"),
@@ -61,7 +59,7 @@ DISABLED = {"disabled": True, "disabled_reason": "kernel upgrade"}
 DEAD = {"last_seen_up": LONG_AGO, "updated_at": LONG_AGO}
 
 # What is wrong → the fleet, the request, and what the first line must say.
-REFUSALS: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
+REFUSALS = {
     "memory in the zone": (
         zoned(), {"flavor": {"memory_mb": 4096}, "availability_zone": "az1"},
         ("RamFilter removed the last 2 of 3", "4096 MiB", "(h1) has 3900 MiB free",
@@ -125,7 +123,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def refused(fleet: dict[str, Any], request: dict[str, Any], count: int = 1) -> SchedulerManager:
+def refused(fleet, request, count=1):
     """A manager that has refused the request."""
     manager = SchedulerManager(a_conf(), a_driver(fleet, enabled_filters=FILTERS))
     names = [UUID[:-1] + str(number) for number in range(1, count + 1)]
@@ -135,7 +133,7 @@ def refused(fleet: dict[str, Any], request: dict[str, Any], count: int = 1) -> S
 
 
 @pytest.mark.parametrize("what", REFUSALS)
-def test_the_first_line_names_the_true_cause_and_counts_add_up(what: str) -> None:
+def test_the_first_line_names_the_true_cause_and_counts_add_up(what):
     fleet, request, expected = REFUSALS[what]
     manager = refused(fleet, request)
     first = printed(manager, "req-7").splitlines()[0]
@@ -148,7 +146,7 @@ def test_the_first_line_names_the_true_cause_and_counts_add_up(what: str) -> Non
     assert (record["outcome"], record["passed"]) == ("no_host_fits", 0)
 
 
-def test_the_numbers_are_those_of_the_moment() -> None:
+def test_the_numbers_are_those_of_the_moment():
     manager = refused(*REFUSALS["memory in the zone"][:2])
     before = printed(manager, "req-7").splitlines()[0]
     host_manager = manager.driver.host_manager
@@ -156,7 +154,7 @@ def test_the_numbers_are_those_of_the_moment() -> None:
     assert printed(manager, "req-7").splitlines()[0] == before
 
 
-def test_near_misses_fail_nothing_else() -> None:
+def test_near_misses_fail_nothing_else():
     manager = refused(
         zoned(h1=DISABLED), {"flavor": {"memory_mb": 4096}, "availability_zone": "az1"}
     )
@@ -170,7 +168,7 @@ def test_near_misses_fail_nothing_else() -> None:
     assert "near miss" in printed(manager, "req-7")
 
 
-def test_the_instance_that_found_no_room_is_named() -> None:
+def test_the_instance_that_found_no_room_is_named():
     manager = refused(a_fleet(2048, 2048), {"flavor": {"memory_mb": 2048}}, count=3)
     first = printed(manager, "req-7").splitlines()[0]
     assert "room for 2 of 3 instances" in first

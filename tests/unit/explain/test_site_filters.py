@@ -1,7 +1,5 @@
 """Filters and weighers of sites in ``explain``: their sentences, and failures with the host."""
 
-from typing import Any
-
 import pytest
 
 from scheduler import errors
@@ -22,77 +20,77 @@ class Context:
 
 
 class Full(BaseHostFilter):
-    def host_passes(self, host_state: Any, spec_obj: Any) -> bool | Refused:
+    def host_passes(self, host_state, spec_obj):
         return (
             Refused("its rack is full") if host_state.host == "h1" else Refused("its rack is hot")
         )
 
 
 class Vague(BaseHostFilter):
-    def host_passes(self, host_state: Any, spec_obj: Any) -> bool | Refused:
+    def host_passes(self, host_state, spec_obj):
         return False
 
 
 class Chatty(BaseHostFilter):
-    def host_passes(self, host_state: Any, spec_obj: Any) -> bool | Refused:
+    def host_passes(self, host_state, spec_obj):
         return Refused(f"{host_state.host} {'is full' * 100}")
 
 
 class Broken(BaseHostFilter):
-    def host_passes(self, host_state: Any, spec_obj: Any) -> bool | Refused:
+    def host_passes(self, host_state, spec_obj):
         return host_state.host != "h3" or host_state.free_ram
 
 
 class BrokenHavana(BaseHostFilter):
-    def host_passes(self, host_state: Any, filter_properties: Any) -> bool:
+    def host_passes(self, host_state, filter_properties):
         return host_state.host == "h1" or filter_properties["no_such_key"]
 
 
 class BrokenColumns(HostFilter):
     reasons = (BUSY,)
 
-    def conditions(self, hosts: Any, request: Any) -> Any:
+    def conditions(self, hosts, request):
         if (hosts.free_ram_mb == 3000).any():
             raise ZeroDivisionError
         yield BUSY, hosts.everything(True)
 
 
 class BrokenTogether(BaseHostFilter):
-    def filter_all(self, filter_obj_list: Any, spec_obj: Any) -> Any:
+    def filter_all(self, filter_obj_list, spec_obj):
         if len(filter_obj_list) > 2:
             raise RuntimeError("too many")
         return filter_obj_list
 
 
 class Refusing(BaseHostFilter):
-    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+    def host_passes(self, host_state, spec_obj):
         raise errors.InvalidRequest(field="hint", reason="no such rack")
 
 
 class BrokenWeigher(BaseHostWeigher):
-    def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
+    def _weigh_object(self, host_state, weight_properties):
         return 1.0 / (host_state.host != "h4")
 
 
 class BrokenMultiplier(BaseHostWeigher):
-    def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
+    def _weigh_object(self, host_state, weight_properties):
         return 1.0
 
-    def weight_multiplier(self, host_state: Any) -> float:
+    def weight_multiplier(self, host_state):
         return {"h1": 1.0}[host_state.host]
 
 
 class BrokenLimits(HostFilter):
     reasons = (BUSY,)
 
-    def conditions(self, hosts: Any, request: Any) -> Any:
+    def conditions(self, hosts, request):
         yield BUSY, hosts.free_ram_mb == 2000
 
-    def limits(self, host_state: Any, request: Any) -> Any:
+    def limits(self, host_state, request):
         raise LookupError(host_state.host)
 
 
-def a_manager(cls: type, hosts: int = 5) -> SchedulerManager:
+def a_manager(cls, hosts=5):
     path, is_filter = f"{__name__}.{cls.__name__}", issubclass(cls, BaseHostFilter)
     driver = a_driver(
         a_fleet(*(1000 * number for number in range(1, hosts + 1))),
@@ -103,7 +101,7 @@ def a_manager(cls: type, hosts: int = 5) -> SchedulerManager:
     return SchedulerManager(driver.conf, driver)
 
 
-def ask(manager: SchedulerManager) -> Any:
+def ask(manager):
     return manager.select_destinations(Context, spec_obj=a_request(), instance_uuids=[UUID])
 
 
@@ -117,7 +115,7 @@ CAUSE = "all 5 hosts: 4 because its rack is hot, 1 because its rack is full."
         (Vague, {"unspecified": 5}, "all 5 hosts: does not pass."),
     ],
 )
-def test_sentences_of_a_filter_are_shown(cls: type, removed: Any, cause: str) -> None:
+def test_sentences_of_a_filter_are_shown(cls, removed, cause):
     manager = a_manager(cls)
     with pytest.raises(errors.NoValidHost):
         ask(manager)
@@ -126,7 +124,7 @@ def test_sentences_of_a_filter_are_shown(cls: type, removed: Any, cause: str) ->
     assert record["cause"].endswith(cause)
 
 
-def test_sentences_are_short_and_few() -> None:
+def test_sentences_are_short_and_few():
     manager = a_manager(Chatty, hosts=40)
     with pytest.raises(errors.NoValidHost):
         ask(manager)
@@ -147,7 +145,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("cls", FAILURES)
-def test_what_raises_is_named_with_its_host(cls: type, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_raises_is_named_with_its_host(cls, caplog):
     where, text = FAILURES[cls]
     in_fault = f"{cls.__name__} failed{where}"
     failure = f"{in_fault}: {text}"
@@ -161,6 +159,6 @@ def test_what_raises_is_named_with_its_host(cls: type, caplog: pytest.LogCapture
     assert "Traceback" in caplog.text
 
 
-def test_an_error_of_nova_that_a_filter_raises_stays_what_it_is() -> None:
+def test_an_error_of_nova_that_a_filter_raises_stays_what_it_is():
     with pytest.raises(errors.InvalidRequest, match="no such rack"):
         ask(a_manager(Refusing))

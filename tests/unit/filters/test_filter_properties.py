@@ -1,7 +1,5 @@
 """Filters written for the dict get it, and everything else of theirs stays."""
 
-from typing import Any
-
 import pytest
 
 from scheduler import objects
@@ -26,7 +24,7 @@ class Roomy(BaseHostFilter):
 
     run_filter_once_per_request = True
 
-    def host_passes(self, host_state: Any, filter_properties: Any) -> bool:
+    def host_passes(self, host_state, filter_properties):
         return host_state.free_ram_mb >= filter_properties.get("instance_type")["memory_mb"]
 
 
@@ -37,7 +35,7 @@ class RoomyOnRebuild(Roomy):
 class FirstOnly(BaseHostFilter):
     """Decides on the whole list."""
 
-    def filter_all(self, filter_obj_list: Any, filter_properties: Any) -> Any:
+    def filter_all(self, filter_obj_list, filter_properties):
         assert filter_properties["project_id"] == "p1"
         return list(filter_obj_list)[:1]
 
@@ -46,7 +44,7 @@ FLEET = a_fleet({"free_ram_mb": 100}, {"free_ram_mb": 512}, {})
 
 
 @pytest.mark.parametrize(("cls", "left"), [(Roomy, ["h2", "h3"]), (FirstOnly, ["h1"])])
-def test_it_decides_on_the_dict(cls: type[BaseHostFilter], left: list[str]) -> None:
+def test_it_decides_on_the_dict(cls, left):
     found = FilterChain([offered(cls())]).run(candidates(FLEET), REQUEST)
 
     [count] = found.counts
@@ -55,14 +53,14 @@ def test_it_decides_on_the_dict(cls: type[BaseHostFilter], left: list[str]) -> N
 
 
 @pytest.mark.parametrize(("cls", "left"), [(Roomy, 3), (RoomyOnRebuild, 2)])
-def test_rebuild_checks(cls: type[BaseHostFilter], left: int) -> None:
+def test_rebuild_checks(cls, left):
     request = a_request(hints={"_nova_check_type": ["rebuild"]})
     found = FilterChain([offered(cls())]).run(candidates(FLEET), request)
 
     assert len(found.hosts) == left
 
 
-def test_what_is_asked_of_the_filter_itself() -> None:
+def test_what_is_asked_of_the_filter_itself():
     wrapper = offered(Roomy("options"))
     assert (wrapper.conf, wrapper.name) == ("options", "Roomy")
     found = FilterChain([wrapper]).run(candidates(FLEET), REQUEST, index=1)
@@ -72,7 +70,7 @@ def test_what_is_asked_of_the_filter_itself() -> None:
     assert offered(todays) is todays
 
 
-def test_where_old_filters_find_what_they_ask_for() -> None:
+def test_where_old_filters_find_what_they_ask_for():
     found = filter_properties_of(REQUEST)
 
     flavor, spec = found["instance_type"], found["request_spec"]
@@ -92,13 +90,13 @@ def test_where_old_filters_find_what_they_ask_for() -> None:
     assert found["config_options"] == {"spare": "kept"}
 
 
-def test_a_request_that_says_next_to_nothing() -> None:
+def test_a_request_that_says_next_to_nothing():
     properties = filter_properties_of(objects.RequestSpec(flavor=objects.Flavor()))
     assert (properties["scheduler_hints"], properties["project_id"]) == ({}, None)
     assert properties["request_spec"]["image"] == {"properties": {}}
 
 
-def test_image_and_devices_are_those_of_the_request() -> None:
+def test_image_and_devices_are_those_of_the_request():
     devices = objects.InstancePCIRequest(count=2, spec=[{"vendor_id": "8086"}])
     request = a_request(pci_requests=objects.InstancePCIRequests(requests=[devices]))
     request.image = objects.ImageMeta(id=OWN_UUID, properties=objects.ImageMetaProps())

@@ -1,7 +1,6 @@
 """Totals by zone, and the servers that still fit: as many as the filters then let in."""
 
 import random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from tests.builders import NOW, a_conf, a_host, a_request, verdict
 from tests.unit.status_page.test_fleet import a_manager
 
 FILTERS = [each(a_conf()) for each in (RamFilter, CoreFilter, DiskFilter)]
-TAKES_NONE: dict[str, dict[str, Any]] = {
+TAKES_NONE = {
     "down": {"last_seen": NOW - 61},
     "disabled": {"service": {"disabled": True}},
     "forced down": {"service": {"forced_down": True}},
@@ -23,17 +22,17 @@ TAKES_NONE: dict[str, dict[str, Any]] = {
 }
 
 
-def totals_of(manager: Any) -> dict[str | None, dict[str, Any]]:
+def totals_of(manager):
     return {each["zone"]: each for each in fleet_of(manager).totals()}
 
 
-def fleet_of(manager: Any) -> Capacity:
+def fleet_of(manager):
     manager.cells_left_out = ("c9",)
     return Capacity.from_manager(manager, "nova")
 
 
 @pytest.fixture
-def manager() -> Any:
+def manager():
     """Two hosts in zones, one of them in both, and one in none."""
     made = a_manager()
     for name, zones in {"h1": "z1", "h2": "z1, z2", "h3": ""}.items():
@@ -42,7 +41,7 @@ def manager() -> Any:
     return made
 
 
-def test_totals_by_zone(manager: Any) -> None:
+def test_totals_by_zone(manager):
     totals = totals_of(manager)
     assert {zone: each["hosts"] for zone, each in totals.items()} == {
         None: 3,
@@ -59,7 +58,7 @@ def test_totals_by_zone(manager: Any) -> None:
 
 
 @pytest.mark.parametrize("why", TAKES_NONE)
-def test_a_host_that_takes_no_servers_has_nothing_free(manager: Any, why: str) -> None:
+def test_a_host_that_takes_no_servers_has_nothing_free(manager, why):
     a_host("h4", "h4", table=manager.table, **TAKES_NONE[why])
     found = totals_of(manager)["nova"]
     assert (found["hosts"], found["taking"]) == (2, 1)
@@ -68,7 +67,7 @@ def test_a_host_that_takes_no_servers_has_nothing_free(manager: Any, why: str) -
     assert fit["zones"]["nova"] == 6
 
 
-def test_strange_ratios_and_negative_room_are_numbers(manager: Any) -> None:
+def test_strange_ratios_and_negative_room_are_numbers(manager):
     strange = {"cpu_allocation_ratio": np.inf, "disk_allocation_ratio": float("nan")}
     a_host("h4", "h4", table=manager.table, free_ram_mb=-9999, **strange)
     found = totals_of(manager)["nova"]
@@ -91,21 +90,19 @@ def test_strange_ratios_and_negative_room_are_numbers(manager: Any) -> None:
         ({"memory_mb": 0, "vcpus": 0, "root_gb": 0}, None, None),
     ],
 )
-def test_what_still_fits_and_what_ends_first(
-    manager: Any, flavor: dict[str, int], fits: int | None, ends_first: str | None
-) -> None:
+def test_what_still_fits_and_what_ends_first(manager, flavor, fits, ends_first):
     [found] = fleet_of(manager).fits([a_request(flavor=flavor).flavor])
     assert (found["fits"], found["ends_first"]) == (fits, ends_first)
 
 
-def test_a_bare_metal_node_takes_one_server(manager: Any) -> None:
+def test_a_bare_metal_node_takes_one_server(manager):
     a_host("h4", "h4", table=manager.table, bare_metal=True)
     [found] = fleet_of(manager).fits([a_request(flavor={"memory_mb": 1024}).flavor])
     assert found["zones"]["nova"] == 3 + 1
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_as_many_fit_as_the_filters_let_in(seed: int) -> None:
+def test_as_many_fit_as_the_filters_let_in(seed):
     rng, manager = random.Random(seed), a_manager()
     states = [
         a_host(

@@ -1,7 +1,6 @@
 """Rows of every table that say nothing or nonsense: the others are decided on all the same."""
 
 import datetime
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -20,7 +19,7 @@ FILTERS = (
 )
 VICTIM = "h1"
 #: What is there of the victim besides what the fleet makes.
-MORE: dict[str, dict[str, Any]] = {
+MORE = {
     "instances": {"uuid": "i1", "memory_mb": 1, "host": VICTIM, "node": VICTIM, "deleted": 0},
     "instance_extra": {"instance_uuid": "i1", "deleted": 0},
     "instance_metadata": {"instance_uuid": "i1", "key": "k", "value": "v", "deleted": 0},
@@ -67,7 +66,7 @@ def bad_values(column):
     """What may be in the column although nobody meant it."""
     if column.primary_key or column.foreign_keys or column.name == "uuid":  # others refer to it
         return []
-    found: list[Any] = [None] if column.nullable else []
+    found = [None] if column.nullable else []
     if isinstance(column.type, sa.String):
         return [*found, *BAD_TEXTS]
     if isinstance(column.type, sa.DateTime):

@@ -14,13 +14,13 @@ SECONDS = 60
 class SlowRead:
     """A read that stays under way until it is let go."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.begun = threading.Semaphore(0)
         self.go_on = threading.Semaphore(0)
         self.runs = 0
-        self.error: Exception | None = None
+        self.error = None
 
-    def __call__(self) -> None:
+    def __call__(self):
         self.runs += 1
         self.begun.release()
         assert self.go_on.acquire(timeout=SECONDS)

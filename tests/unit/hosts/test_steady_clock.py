@@ -15,7 +15,7 @@ HOUR = 3600.0
 class Machine:
     """A machine whose clock is set at will, and a database server with the right time."""
 
-    def __init__(self, off_seconds: float = 0.0) -> None:
+    def __init__(self, off_seconds=0.0):
         self.elapsed = 50.0
         self.off_seconds = off_seconds
         self.database_answers = True
@@ -24,24 +24,24 @@ class Machine:
         self.clock = SteadyClock(self.ask, self.wall, lambda: self.elapsed)
 
     @property
-    def right(self) -> float:
+    def right(self):
         return BEGAN + self.elapsed
 
-    def wall(self) -> float:
+    def wall(self):
         return self.right + self.off_seconds
 
-    def ask(self) -> float | None:
+    def ask(self):
         self.asked += 1
         return self.right + self.database_off_seconds if self.database_answers else None
 
-    def later(self, seconds: float) -> None:
+    def later(self, seconds):
         """Time passes, and hosts are read."""
         self.elapsed += seconds
         self.clock.check()
 
 
 @pytest.fixture
-def machine() -> Machine:
+def machine():
     started = Machine()
     started.later(0)
     started.asked = 0

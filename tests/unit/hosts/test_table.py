@@ -155,7 +155,7 @@ class TableMachine(RuleBasedStateMachine):
     @invariant()
     def instances_are_on_one_host(self):
         table = self.table
-        on: dict[str, dict[str, str]] = {}
+        on = {}
         for uuid, host in self.homes.items():
             on.setdefault(host, {})[uuid] = f"{uuid} on {host}"
         assert (table.host_of_instance, table.instances) == (self.homes, on)

@@ -3,7 +3,6 @@
 import contextlib
 import pathlib
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -16,26 +15,26 @@ from scheduler.rpc.dispatcher import EndpointPolicy
 from tests.builders import a_conf
 
 DOCUMENTED = pathlib.Path(__file__).parents[3] / "docs" / "rpc.md"
-MANAGER: Any = SimpleNamespace(driver=object())
+MANAGER = SimpleNamespace(driver=object())
 
 
-def test_a_worker_says_who_it_is_and_refuses_what_it_does_not_know() -> None:
-    asked: Any = IntrospectionEndpoint(Subject(a_conf(), MANAGER, 1, 3))
+def test_a_worker_says_who_it_is_and_refuses_what_it_does_not_know():
+    asked = IntrospectionEndpoint(Subject(a_conf(), MANAGER, 1, 3))
     answer = asked.worker({})
     assert (answer["host"], answer["worker"], answer["workers"]) == (a_conf().host, 1, 3)
     with pytest.raises(errors.InvalidRequest, match="unexpected keyword argument 'bogus'"):
         asked.worker({}, bogus=1)
 
 
-def test_exactly_the_listed_methods_are_within_reach_and_documented() -> None:
+def test_exactly_the_listed_methods_are_within_reach_and_documented():
     asked, policy = IntrospectionEndpoint(Subject(a_conf(), MANAGER, 1, 1)), EndpointPolicy()
     assert {name for name in dir(asked) if policy.is_allowed(asked, name)} == METHODS.keys()
     text = DOCUMENTED.read_text(encoding="utf-8")
     assert [name for name in METHODS if f"| `{name}` |" not in text] == []
 
 
-def test_a_worker_without_a_place_is_not_served(caplog: pytest.LogCaptureFixture) -> None:
-    transport: Any = None
+def test_a_worker_without_a_place_is_not_served(caplog):
+    transport = None
     with contextlib.ExitStack() as ending:
         endpoint.serve_introspection(a_conf(), MANAGER, WorkerTable(1), transport, ending)
     assert "one too many" in caplog.text

@@ -1,16 +1,12 @@
 """A worker's state host by host, and read again."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 import sqlalchemy
 
 from scheduler import errors, objects
 from scheduler.db.tables import compute_nodes
 from scheduler.introspection import state
-from tests.unit.introspection.subjects import World, a_world
+from tests.unit.introspection.subjects import a_world
 from tests.world import fleet, random_fleets
 from tests.world.fleet import a_spec
 
@@ -21,34 +17,34 @@ GUEST = objects.InstanceNUMATopology(
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path):
     with a_world(tmp_path, hosts=5) as made:
         yield made
 
 
-def place(world: World, uuid: str, **fields: Any) -> str:
+def place(world, uuid, **fields):
     """Have the worker promise a host to a server; its name."""
     spec = a_spec(uuid, **fields)
     (chosen,) = world.subject.manager.select_destinations(
         None, spec_obj=spec, instance_uuids=[uuid]
     )
-    name: str = chosen["host"]
+    name = chosen["host"]
     return name
 
 
-def behind_the_back(world: World, host: str, **values: Any) -> None:
+def behind_the_back(world, host, **values):
     """Change a row such that no read of changes can tell."""
     update = sqlalchemy.update(compute_nodes).where(compute_nodes.c.host == host)
     with world.database.write() as connection:
         connection.execute(update.values(**values))
 
 
-def of_host(world: World, host: str) -> dict[str, Any]:
+def of_host(world, host):
     (found,) = state.state_hosts(world.subject, hosts=[host])["hosts"]
     return dict(found)
 
 
-def test_numbers_follow_what_the_worker_knows_and_promises(world: World) -> None:
+def test_numbers_follow_what_the_worker_knows_and_promises(world):
     names = ("hosts", "up", "disabled", "open_picks")
     before = state.state_summary(world.subject)
     place(world, "u1")
@@ -59,20 +55,20 @@ def test_numbers_follow_what_the_worker_knows_and_promises(world: World) -> None
     assert 0 <= after["state_age_seconds"] < 60
 
 
-def test_a_host_manager_of_ones_own_is_named(world: World) -> None:
-    manager: Any = world.subject.manager
+def test_a_host_manager_of_ones_own_is_named(world):
+    manager = world.subject.manager
     manager.driver.host_manager = object()
     with pytest.raises(errors.InvalidRequest, match="object keeps its state"):
         state.state_summary(world.subject)
 
 
 @pytest.mark.parametrize("value", ["cmp1", [1], ["cmp1"] * 501])
-def test_what_are_no_names_of_hosts_is_refused(world: World, value: Any) -> None:
+def test_what_are_no_names_of_hosts_is_refused(world, value):
     with pytest.raises(errors.InvalidRequest, match="hosts"):
         state.state_hosts(world.subject, hosts=value)
 
 
-def test_reservations_show_beside_what_the_host_reported(world: World) -> None:
+def test_reservations_show_beside_what_the_host_reported(world):
     found = of_host(world, place(world, "u1"))
     values, reported = found["values"], found["reported"]
     assert reported["free_ram_mb"] - values["free_ram_mb"] == 2048
@@ -81,13 +77,13 @@ def test_reservations_show_beside_what_the_host_reported(world: World) -> None:
     assert reported.keys() == {*amounts, "instances"}
 
 
-def test_a_host_that_is_not_there_is_named_with_the_nearest(world: World) -> None:
+def test_a_host_that_is_not_there_is_named_with_the_nearest(world):
     answer = state.state_hosts(world.subject, hosts=["cnp1", "nothing-like-it", "cmp2"])
     assert [each["host"] for each in answer["hosts"]] == ["cmp2"]
     assert answer["unknown"] == {"cnp1": "cmp1", "nothing-like-it": None}
 
 
-def test_cells_that_a_promise_took_show_as_they_were_reported(world: World) -> None:
+def test_cells_that_a_promise_took_show_as_they_were_reported(world):
     behind_the_back(world, "cmp1", numa_topology=random_fleets.TOPOLOGY)
     state.state_refresh(world.subject)
     spec = a_spec("u1", force_hosts=["cmp1"], numa_topology=GUEST)
@@ -97,7 +93,7 @@ def test_cells_that_a_promise_took_show_as_they_were_reported(world: World) -> N
     assert found["reported"]["numa_topology"] == random_fleets.TOPOLOGY
 
 
-def test_a_full_read_says_what_it_repaired(world: World) -> None:
+def test_a_full_read_says_what_it_repaired(world):
     place(world, "u1")
     untouched = state.state_refresh(world.subject)
     assert (untouched["repaired"], untouched["repairs"]) == (0, [])
@@ -114,7 +110,7 @@ def test_a_full_read_says_what_it_repaired(world: World) -> None:
 def test_no_state_is_read_while_the_database_is_away(world, monkeypatch):
     manager = world.subject.known_host_manager
 
-    def fail(*_given: Any, **_how: Any) -> None:
+    def fail(*_given, **_how):
         raise sqlalchemy.exc.OperationalError("select", {}, Exception("away"))
 
     monkeypatch.setattr(manager._reader, "read", fail)

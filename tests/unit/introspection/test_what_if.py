@@ -2,19 +2,16 @@
 
 import logging
 import uuid
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from scheduler import errors, objects
+from scheduler import errors
 from scheduler.introspection import what_if as trial
 from scheduler.introspection.state import state_hosts
 from scheduler.introspection.what_if import what_if
 from scheduler.rpc.context import RequestContext
-from tests.unit.introspection.subjects import World, a_world
+from tests.unit.introspection.subjects import a_world
 from tests.unit.introspection.test_state import behind_the_back
 from tests.world import fleet
 from tests.world.fleet import a_spec
@@ -23,7 +20,7 @@ TOO_MUCH = 2 * fleet.MEMORY_MB
 
 
 @contextmanager
-def five_hosts(folder: Path) -> Iterator[World]:
+def five_hosts(folder):
     """Hosts cmp1 to cmp5, each with a little more memory than the one before."""
     with a_world(folder, hosts=5) as made:
         for number in range(1, 6):
@@ -34,36 +31,36 @@ def five_hosts(folder: Path) -> Iterator[World]:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path):
     with five_hosts(tmp_path) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def kept_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def kept_world(tmp_path_factory):
     """One for tests which show that they leave it as it was."""
     with five_hosts(tmp_path_factory.mktemp("kept")) as made:
         yield made
 
 
-def a_request(memory_mb: int = 2048, **fields: Any) -> objects.RequestSpec:
+def a_request(memory_mb=2048, **fields):
     spec = a_spec(str(uuid.uuid4()), **fields)
     spec.flavor.memory_mb = memory_mb
     return spec
 
 
-def hosts(told: dict[str, Any]) -> list[str]:
+def hosts(told):
     return [each["host"] for each in told["chosen"]]
 
 
-def everything(world: World) -> dict[str, Any]:
+def everything(world):
     """All that the worker knows of all hosts."""
     rows = world.subject.known_host_manager.table.rows_of_host
     return state_hosts(world.subject, sorted(rows))
 
 
 #: Changes and the hosts before and after them, of a request for one server.
-CASES: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
+CASES = {
     "nothing": ({}, ["cmp5"], ["cmp5"]),
     "a multiplier": ({"settings": ["ram_weight_multiplier=-1"]}, ["cmp5"], ["cmp1"]),
     "an old spelling": ({"settings": ["DEFAULT.cpu_allocation_ratio=2"]}, ["cmp5"], ["cmp5"]),
@@ -87,7 +84,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
 def test_what_changes_and_that_nothing_stays(kept_world, name, caplog):
     changes, before, after = CASES[name]
     manager = kept_world.subject.manager
-    listened: list[Any] = []
+    listened = []
     manager.recorder.listeners.append(listened.append)
     state = everything(kept_world)
     bounds = [(each.minval, each.maxval) for each in manager.driver.settings.policy.weighers]
@@ -101,7 +98,7 @@ def test_what_changes_and_that_nothing_stays(kept_world, name, caplog):
     assert list(kept_world.subject.known_host_manager.reservations) == []
 
 
-def test_counts_add_up_and_hosts_gained_are_named(world: World) -> None:
+def test_counts_add_up_and_hosts_gained_are_named(world):
     request = a_request(memory_mb=TOO_MUCH)
     answer = what_if(world.subject, request=request, disable=["RamFilter"])
     before, after = answer["before"], answer["after"]
@@ -114,7 +111,7 @@ def test_counts_add_up_and_hosts_gained_are_named(world: World) -> None:
     assert all(each["before"].startswith("RamFilter ") for each in passing["now"])
 
 
-def test_several_servers_take_from_each_other(world: World) -> None:
+def test_several_servers_take_from_each_other(world):
     request = a_request(memory_mb=int(fleet.MEMORY_MB * 0.9))
     request.num_instances = 5
     answer = what_if(world.subject, request=request, without_hosts=["cmp2"])
@@ -122,7 +119,7 @@ def test_several_servers_take_from_each_other(world: World) -> None:
     assert answer["after"]["outcome"] == "no_host_fits"
 
 
-def test_a_remembered_request_is_decided_as_if_it_were_not_placed(world: World) -> None:
+def test_a_remembered_request_is_decided_as_if_it_were_not_placed(world):
     named = str(uuid.uuid4())
     manager = world.subject.manager
     context = RequestContext(request_id="req-1", overwrite=False)
@@ -139,7 +136,7 @@ def test_a_remembered_request_is_decided_as_if_it_were_not_placed(world: World) 
     assert len(manager.recorder.records) == 1
 
 
-def test_ratios_are_for_hosts_that_leave_them_open(world: World) -> None:
+def test_ratios_are_for_hosts_that_leave_them_open(world):
     taken = -int(0.6 * fleet.MEMORY_MB)  # 1.6 of its memory
     for host, ratio in (("cmp3", None), ("cmp4", 1.5)):
         behind_the_back(world, host, ram_allocation_ratio=ratio, free_ram_mb=taken)
@@ -149,12 +146,12 @@ def test_ratios_are_for_hosts_that_leave_them_open(world: World) -> None:
     assert answer["notes"] == ["4 of 5 hosts state a ram_allocation_ratio of their own."]
 
 
-def adding(**profile: Any) -> dict[str, Any]:
+def adding(**profile):
     return {"add_hosts": [profile]}
 
 
 #: Arguments beside a request, and what the error says.
-MISTAKES: tuple[tuple[dict[str, Any], str], ...] = (
+MISTAKES = (
     ({"enable": ["RamFiltr"]}, "--enable RamFiltr: .*did you mean RamFilter"),
     ({"disable": ["IoOpsFilter"]}, "--disable IoOpsFilter: not one of"),
     ({"enable": "RamFilter"}, "enable: not a list of texts"),
@@ -191,7 +188,7 @@ def test_mistakes_name_the_argument_and_leave_nothing(kept_world, arguments, tex
     assert everything(kept_world) == state
 
 
-def test_added_hosts_have_what_the_host_has_that_they_are_like(world: World) -> None:
+def test_added_hosts_have_what_the_host_has_that_they_are_like(world):
     zone = a_request(availability_zone=fleet.ZONE)
     for profile, more in (
         ({"like": "cmp1"}, 2),
@@ -202,13 +199,13 @@ def test_added_hosts_have_what_the_host_has_that_they_are_like(world: World) -> 
         assert answer["after"]["passed"] == answer["before"]["passed"] + more
 
 
-def test_decisions_go_on_between_the_steps(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decisions_go_on_between_the_steps(world, monkeypatch):
     """While it is decided, nobody holds the lock that decisions need."""
-    seen: list[bool] = []
+    seen = []
     lock = world.subject.known_host_manager.lock
     decide = trial.decide
 
-    def watched(*given: Any, **named: Any) -> Any:
+    def watched(*given, **named):
         seen.append(bool(getattr(lock, "_is_owned")()))  # noqa: B009 (typeshed does not know it)
         return decide(*given, **named)
 
@@ -217,8 +214,8 @@ def test_decisions_go_on_between_the_steps(world: World, monkeypatch: pytest.Mon
     assert seen == [False, False]
 
 
-def test_a_driver_without_filters_cannot_be_tried(world: World) -> None:
-    manager: Any = world.subject.manager
+def test_a_driver_without_filters_cannot_be_tried(world):
+    manager = world.subject.manager
     manager.driver = object()
     with pytest.raises(errors.InvalidRequest, match="object decides in a way of its own"):
         what_if(world.subject, request=a_request())

@@ -15,13 +15,13 @@ from tests.unit.metrics.builders import a_record
 BOOKED, DECISIONS = "booked", catalogue.DECISIONS.name
 
 
-def written(counted: Counters) -> Samples:
+def written(counted):
     samples = Samples()
     counted.write_to(samples)
     return samples
 
 
-def test_what_can_happen_is_there_at_once_and_one_decision_counts() -> None:
+def test_what_can_happen_is_there_at_once_and_one_decision_counts():
     counted = Counters()
     outcomes = {labels for name, labels in written(counted).values if name == DECISIONS}
     assert outcomes == {(code,) for code in (SELECTED, *errors.CODES)}
@@ -45,7 +45,7 @@ def test_what_can_happen_is_there_at_once_and_one_decision_counts() -> None:
     }
 
 
-def test_times_fall_into_buckets_of_every_stage_there_is() -> None:
+def test_times_fall_into_buckets_of_every_stage_there_is():
     counted = Counters()
     for milliseconds in (0.0, 1.0, 1.1, 60_000.0):
         counted.decided(a_record(elapsed_ms=milliseconds, stages_ms={"claim": milliseconds}))
@@ -61,7 +61,7 @@ def test_times_fall_into_buckets_of_every_stage_there_is() -> None:
     }
 
 
-def test_reasons_that_others_make_up_do_not_grow_without_end() -> None:
+def test_reasons_that_others_make_up_do_not_grow_without_end():
     counted, name = Counters(), catalogue.REMOVED.name
     for number in (*range(counters.MOST_LABELS + 3), 0):
         removed = {f"reason-{number}": 2}
@@ -71,7 +71,7 @@ def test_reasons_that_others_make_up_do_not_grow_without_end() -> None:
     assert [values[name, ("Theirs", "reason-0")], values[name, counters.OTHERS]] == [4, 6]
 
 
-def test_reads() -> None:
+def test_reads():
     counted = Counters()
     before = written(counted)
     plain = before.to_plain()

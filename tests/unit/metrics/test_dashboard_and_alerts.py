@@ -3,9 +3,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -36,7 +34,7 @@ VALUES = {
 }
 
 
-ALERTS: list[dict[str, Any]] = [
+ALERTS = [
     rule
     for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
     for rule in group["rules"]
@@ -44,7 +42,7 @@ ALERTS: list[dict[str, Any]] = [
 BOARD = json.loads(DASHBOARD.read_text(encoding="utf-8"))
 
 
-def expressions_in(document: Any) -> Iterator[str]:
+def expressions_in(document):
     named = document.items() if isinstance(document, dict) else ()
     for name, value in named or enumerate(document):
         if isinstance(value, dict | list):
@@ -57,7 +55,7 @@ SHOWN = list(expressions_in(BOARD))
 ASKED = [*(rule["expr"] for rule in ALERTS), *SHOWN]
 
 
-def metric_of(series: str) -> str:
+def metric_of(series):
     for suffix in OF_A_HISTOGRAM:
         name = series.removesuffix(suffix)
         if name != series and name in BY_NAME and BY_NAME[name].kind is Kind.HISTOGRAM:
@@ -66,7 +64,7 @@ def metric_of(series: str) -> str:
 
 
 @pytest.mark.parametrize("expression", ASKED)
-def test_what_is_asked_for_exists(expression: str) -> None:
+def test_what_is_asked_for_exists(expression):
     found = SERIES.findall(expression)
     assert found
     known = set(GIVEN)
@@ -86,7 +84,7 @@ def test_what_is_asked_for_exists(expression: str) -> None:
         assert expression.count(opening) == expression.count(closing)
 
 
-def test_counters_are_only_asked_how_fast_they_grow_and_every_metric_is_shown() -> None:
+def test_counters_are_only_asked_how_fast_they_grow_and_every_metric_is_shown():
     for expression in ASKED:
         for series, _matchers in SERIES.findall(expression):
             before = expression[: expression.index(series)]
@@ -96,7 +94,7 @@ def test_counters_are_only_asked_how_fast_they_grow_and_every_metric_is_shown() 
     assert {metric.name for metric in CATALOGUE} - shown == set()
 
 
-def test_form_of_the_dashboard() -> None:
+def test_form_of_the_dashboard():
     panels = BOARD["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     for panel in panels:
@@ -107,7 +105,7 @@ def test_form_of_the_dashboard() -> None:
     assert used - {"__rate_interval"} == names
 
 
-def test_form_of_the_rules_and_that_each_has_a_test() -> None:
+def test_form_of_the_rules_and_that_each_has_a_test():
     names = [rule["alert"] for rule in ALERTS]
     assert len(set(names)) == len(names)
     for rule in ALERTS:
@@ -124,7 +122,7 @@ def test_form_of_the_rules_and_that_each_has_a_test() -> None:
 @pytest.mark.parametrize(
     "arguments", [("check", "rules", str(RULES)), ("test", "rules", str(RULE_TESTS))]
 )
-def test_prometheus_agrees(arguments: tuple[str, ...]) -> None:
+def test_prometheus_agrees(arguments):
     require((programs.PROMTOOL,))
     done = subprocess.run(
         ["promtool", *arguments], capture_output=True, text=True, timeout=60, check=False

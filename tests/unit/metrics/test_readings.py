@@ -4,14 +4,12 @@ import datetime
 import platform
 import time
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from scheduler.db.cells import CellHealth
 from scheduler.hosts import capacity
 from scheduler.metrics import catalogue, readings
-from scheduler.metrics.catalogue import Metric
 from scheduler.metrics.samples import Samples
 from scheduler.rpc.in_flight import InFlightRequests
 from tests.builders import NOW, a_fleet
@@ -19,7 +17,7 @@ from tests.builders import NOW, a_fleet
 DOWN_SECONDS = 60.0
 
 
-def values(samples: Samples, metric: Metric) -> dict[tuple[str, ...], float]:
+def values(samples, metric):
     return {labels: value for (of, labels), value in samples.values.items() if of == metric.name}
 
 
@@ -35,7 +33,7 @@ def values(samples: Samples, metric: Metric) -> dict[tuple[str, ...], float]:
         ({"has_service": False}, "without_service"),
     ],
 )
-def test_states_of_hosts(host: dict[str, object], state: str) -> None:
+def test_states_of_hosts(host, state):
     table = a_fleet({}, {})
     row = table.row_numbers(["h2"])[0]
     table.update(row, host)
@@ -46,18 +44,18 @@ def test_states_of_hosts(host: dict[str, object], state: str) -> None:
     )
 
 
-def a_manager(**known: Any) -> Any:
+def a_manager(**known):
     driver = SimpleNamespace(host_manager=SimpleNamespace(**known))
     return SimpleNamespace(replies=SimpleNamespace(repeated=2), driver=driver)
 
 
-def test_a_host_manager_of_others_may_know_nothing() -> None:
+def test_a_host_manager_of_others_may_know_nothing():
     samples = Samples()
     readings.read_manager(samples, a_manager())
     assert samples.values == {(catalogue.REPEATED.name, ()): 2}
 
 
-def test_cells() -> None:
+def test_cells():
     read_at = datetime.datetime(2026, 11, 22, 3, 0)
     cells = [
         CellHealth("u1", "one", read_at=read_at),
@@ -73,7 +71,7 @@ def test_cells() -> None:
     assert samples.read_at == 9.0
 
 
-def test_requests_in_hand() -> None:
+def test_requests_in_hand():
     now = [0.0]
     in_flight = InFlightRequests(clock=lambda: now[0])
     samples = Samples()
@@ -88,7 +86,7 @@ def test_requests_in_hand() -> None:
     assert samples.values == dict.fromkeys(in_hand, 0)
 
 
-def test_a_process_that_starts() -> None:
+def test_a_process_that_starts():
     samples = Samples()
     readings.read_process(samples)
     readings.read_consumer(samples, None)

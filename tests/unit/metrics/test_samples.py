@@ -2,24 +2,22 @@
 
 import json
 import os
-import pathlib
 import subprocess
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from scheduler.metrics import catalogue
-from scheduler.metrics.catalogue import CATALOGUE, SECONDS_BUCKETS, Kind, Metric
+from scheduler.metrics.catalogue import CATALOGUE, SECONDS_BUCKETS, Kind
 from scheduler.metrics.samples import FRESH_SECONDS, Samples, Snapshots, render
 
 FORMER = [each for each in CATALOGUE if each.former]
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
-def everything(read_at: float = float("-inf")) -> Samples:
+def everything(read_at=float("-inf")):
     """A value of every metric, with labels that need quoting."""
     samples = Samples(read_at=read_at)
     for metric in CATALOGUE:
@@ -40,7 +38,7 @@ def everything(read_at: float = float("-inf")) -> Samples:
         (catalogue.INSTANCES, 2),
     ],
 )
-def test_three_workers(metric: Metric, expected: Any) -> None:
+def test_three_workers(metric, expected):
     together = Samples()
     for value, read_at in ((1, 10.0), (2, 30.0), (3, 20.0)):
         told = [value, 10 * value] if metric.kind is Kind.HISTOGRAM else value
@@ -48,7 +46,7 @@ def test_three_workers(metric: Metric, expected: Any) -> None:
     assert together.values == {(metric.name, ()): expected}
 
 
-def test_of_the_dead_only_what_they_counted_is_left() -> None:
+def test_of_the_dead_only_what_they_counted_is_left():
     gone, metrics = (
         ("nova_scheduler_of_another_release", ()),
         (catalogue.PLACED, catalogue.IN_FLIGHT),
@@ -62,14 +60,14 @@ def test_of_the_dead_only_what_they_counted_is_left() -> None:
 
 
 @pytest.mark.parametrize("read_at", [float("-inf"), 7.5])
-def test_plain_and_back(read_at: float) -> None:
+def test_plain_and_back(read_at):
     samples = everything(read_at)
     found = Samples.from_plain(json.loads(json.dumps(samples.to_plain())))
     assert (found.values, found.read_at) == (samples.values, read_at)
 
 
 @pytest.mark.parametrize("accept", ["", "text/plain", OPENMETRICS, "text/html"])
-def test_every_metric_is_rendered_in_every_format(accept: str) -> None:
+def test_every_metric_is_rendered_in_every_format(accept):
     body, content_type = render(everything(), accept)
     is_open = accept == OPENMETRICS
     assert content_type.startswith("application/openmetrics-text" if is_open else "text/plain")
@@ -93,7 +91,7 @@ def test_every_metric_is_rendered_in_every_format(accept: str) -> None:
     assert render(Samples(), accept)[0] in (b"", b"# EOF\n")
 
 
-def test_names() -> None:
+def test_names():
     for metric in CATALOGUE:
         assert metric.name.startswith(("nova_scheduler_", "process_", "python_"))
         assert metric.kind is not Kind.HISTOGRAM or metric.name.endswith("_duration_seconds")
@@ -111,12 +109,12 @@ NOBODY = 2**22 + 1
 class Folder:
     """The files of several workers, as this process sees them at *now*."""
 
-    def __init__(self, path: pathlib.Path) -> None:
+    def __init__(self, path):
         self.path = path
         self.now = 1000.0
         self.snapshots = Snapshots(path, lambda: self.now)
 
-    def write(self, number: float, pid: int | None = None) -> None:
+    def write(self, number, pid=None):
         """Have this process tell, or leave what a process *pid* has told."""
         samples = Samples()
         samples.set(catalogue.PLACED, number)
@@ -127,7 +125,7 @@ class Folder:
         plain = {"written_at": 1000.0, **samples.to_plain()}
         (self.path / f"metrics-{pid}.json").write_text(json.dumps(plain), encoding="utf-8")
 
-    def summed(self) -> tuple[float, float, list[int]]:
+    def summed(self):
         """Placed, in flight, and who is alive."""
         samples, alive = self.snapshots.together()
         both = catalogue.PLACED, catalogue.IN_FLIGHT
@@ -136,11 +134,11 @@ class Folder:
 
 
 @pytest.fixture
-def folder(tmp_path: pathlib.Path) -> Folder:
+def folder(tmp_path):
     return Folder(tmp_path)
 
 
-def test_those_that_live(folder: Folder) -> None:
+def test_those_that_live(folder):
     assert folder.summed() == (0, 0, [])
     for number in (1, 2):
         folder.write(number)
@@ -153,7 +151,7 @@ def test_those_that_live(folder: Folder) -> None:
     assert folder.summed() == (12, 0, []), "those that say nothing any more count as dead"
 
 
-def test_the_dead_are_put_together(folder: Folder) -> None:
+def test_the_dead_are_put_together(folder):
     # A worker may get the number of a dead one.
     for round_of_deaths in (1, 2):
         for pid in (NOBODY, NOBODY + 1, os.getpid()):

@@ -1,10 +1,8 @@
 """Nova's modules for one test, and none of them left behind."""
 
 import sys
-from collections.abc import Iterator
 
 import pytest
-from oslo_config import cfg
 
 from scheduler import nova_compat
 from tests.builders import a_conf
@@ -13,19 +11,19 @@ ROOTS = ("nova", "oslo")
 
 
 @pytest.fixture
-def conf() -> cfg.ConfigOpts:
+def conf():
     """What the modules are configured by; a test may change it before it imports them."""
     return a_conf()
 
 
 @pytest.fixture
-def installed(conf: cfg.ConfigOpts, clean_imports: None) -> None:
+def installed(conf, clean_imports):
     """Nova's modules can be imported."""
     nova_compat.install(conf)
 
 
 @pytest.fixture
-def clean_imports() -> Iterator[None]:
+def clean_imports():
     """Whatever the test makes importable or imports is forgotten with it."""
     finders, modules = list(sys.meta_path), set(sys.modules)
     yield

@@ -3,8 +3,7 @@
 import pathlib
 import queue
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import oslo_messaging
 import pytest
@@ -39,7 +38,7 @@ Start = Callable[[str], SchedulerManager]
 
 
 @pytest.fixture
-def database(tmp_path: pathlib.Path) -> Iterator[Database]:
+def database(tmp_path):
     """The hosts, all of them just heard from, and instances that wait for one."""
     url = f"sqlite:///{tmp_path}/nova.sqlite"
     fleet.install(url, HOSTS)
@@ -60,7 +59,7 @@ def start(tmp_path, database, monkeypatch, clean_imports):
     monkeypatch.syspath_prepend(EXAMPLES)
     project_options.register_all(cfg.CONF)
 
-    def manager(lines: str) -> SchedulerManager:
+    def manager(lines):
         path = tmp_path / "nova.conf"
         path.write_text(
             "[DEFAULT]\nhost = sched1\nservice_down_time = 3600\ntransport_url = fake://\n"
@@ -80,7 +79,7 @@ def start(tmp_path, database, monkeypatch, clean_imports):
         sys.modules.pop(path.stem, None)
 
 
-def a_context(address: str | None) -> RequestContext:
+def a_context(address):
     return RequestContext("u", "p", remote_address=address, overwrite=False)
 
 
@@ -120,7 +119,7 @@ def test_hosts_of_the_department(start, lines):
 
 
 @BOTH
-def test_hosts_that_are_to_be_ignored(start: Start, lines: str) -> None:
+def test_hosts_that_are_to_be_ignored(start, lines):
     manager = start(lines)
 
     assert chosen(manager, "10.1.0.1", UUIDS, ignore_hosts=["doc2"]) == ["doc1"] * 3
@@ -129,7 +128,7 @@ def test_hosts_that_are_to_be_ignored(start: Start, lines: str) -> None:
 
 
 @BOTH
-def test_what_an_older_caller_gets(start: Start, lines: str) -> None:
+def test_what_an_older_caller_gets(start, lines):
     spec = fleet.a_spec(UUIDS[0])
     answer = start(lines).select_destinations(
         a_context("10.2.0.1"),
@@ -146,15 +145,15 @@ class Host:
 
     target = oslo_messaging.Target(version="2.37")
 
-    def __init__(self) -> None:
-        self.received: queue.Queue[dict[str, Any]] = queue.Queue()
+    def __init__(self):
+        self.received = queue.Queue()
 
-    def run_instance(self, context: dict[str, Any], **arguments: Any) -> None:
+    def run_instance(self, context, **arguments):
         self.received.put(arguments)
 
 
 @pytest.fixture
-def ops1(start: Start) -> Iterator[Host]:
+def ops1(start):
     """The host ``ops1`` on the bus inside this process."""
     host = Host()
     server = oslo_messaging.get_rpc_server(
@@ -170,14 +169,14 @@ def ops1(start: Start) -> Iterator[Host]:
     server.wait()
 
 
-def run_instances(manager: SchedulerManager, uuids: list[str], ignored: list[str]) -> None:
+def run_instances(manager, uuids, ignored):
     context = a_context("10.2.0.1")
     spec = {**fleet.a_spec(uuids[0]).to_legacy_request_spec_dict(), "instance_uuids": uuids}
     properties = {"ignore_hosts": ignored, "context": context}
     manager.driver.schedule_run_instance(context, spec, "s3cret", [], None, True, properties, False)
 
 
-def test_a_driver_that_tells_hosts_to_build(start: Start, ops1: Host, database: Database) -> None:
+def test_a_driver_that_tells_hosts_to_build(start, ops1, database):
     """The instance in the middle is gone; the others are built all the same."""
     gone = "00000000-0000-4000-a000-0000000000ff"
     run_instances(start(IP_SCHEDULER), [UUIDS[0], gone, UUIDS[1]], [])
@@ -193,7 +192,7 @@ def test_a_driver_that_tells_hosts_to_build(start: Start, ops1: Host, database: 
     assert hosts == [None, None, "old"]
 
 
-def test_a_driver_that_finds_no_host(start: Start, database: Database) -> None:
+def test_a_driver_that_finds_no_host(start, database):
     run_instances(start(IP_SCHEDULER), UUIDS[:2], ["ops1"])
 
     reason = "No valid host was found. Could not find another compute"
@@ -209,14 +208,14 @@ def test_a_driver_that_finds_no_host(start: Start, database: Database) -> None:
     assert told == [UUIDS[0], "error", "run_instance", reason]
 
 
-def test_select_hosts(start: Start) -> None:
+def test_select_hosts(start):
     driver = start(IP_SCHEDULER).driver
     context = a_context("10.2.0.1")
 
     assert driver.select_hosts(context, {"instance_uuids": UUIDS}, {}) == ["ops1"] * 3
 
 
-def test_the_filter_that_tells_everything(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_filter_that_tells_everything(start, caplog):
     caplog.set_level("DEBUG", "dump_filter")
     manager = start(DUMP_FILTER)
 

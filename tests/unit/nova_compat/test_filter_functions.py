@@ -20,13 +20,13 @@ METADATA = [{"zone": "a, b", "ssd": "1"}, {"zone": "b"}, {"zone": ""}, {"other":
         ("none", set(), {}),
     ],
 )
-def test_values_and_split_values(key: str, values: set[str], split: dict[str, set[str]]) -> None:
+def test_values_and_split_values(key, values, split):
     host = a_host(aggregates=METADATA)
     assert aggregate_values_from_key(host, key) == values
     assert aggregate_metadata_get_by_host(host, key) == split
 
 
-def test_every_key_without_one() -> None:
+def test_every_key_without_one():
     found = aggregate_metadata_get_by_host(a_host(aggregates=METADATA))
     assert found == {"zone": {"a", "b", ""}, "ssd": {"1"}, "other": {"x"}}
 
@@ -48,6 +48,6 @@ def test_one_number_of_several(caplog, values, named, number, logged):
     assert caplog.messages == ([said] if logged else [])
 
 
-def test_one_bad_value_spoils_all() -> None:
+def test_one_bad_value_spoils_all():
     with pytest.raises(ValueError, match="x"):
         validate_num_values({"1", "x"}, default=5)

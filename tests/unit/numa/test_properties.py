@@ -22,7 +22,7 @@ def asking(guest, semantics, limits=None, requests=()):
 def host_cells(draw, number):
     first, count = number * 8, draw(st.sampled_from([2, 4, 8]))
     cpus = list(range(first, first + count))
-    siblings: list[frozenset[int]] = []
+    siblings = []
     if draw(st.booleans()):
         siblings = [frozenset(cpus[i : i + 2]) for i in range(0, count, 2)]
     pages = []

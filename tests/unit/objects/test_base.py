@@ -167,7 +167,7 @@ def test_bad_values_are_named(data, path):
 @pytest.mark.parametrize(("levels", "accepted"), [(MAX_DEPTH - 2, True), (MAX_DEPTH + 3, False)])
 @pytest.mark.parametrize("where", ["unknown_field", "fault"])
 def test_values_kept_unread_may_not_nest_without_end(levels, accepted, where):
-    deep: dict = {}
+    deep = {}
     for _ in range(levels - 2):
         deep = {"x": deep}
     if where == "fault":

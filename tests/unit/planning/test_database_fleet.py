@@ -1,8 +1,6 @@
 """A fleet read from a database, and a plan made of it."""
 
 import json
-import pathlib
-from collections.abc import Iterator
 
 import pytest
 
@@ -22,7 +20,7 @@ SIZES = {"memory_mb": MB, "vcpus": 1, "root_gb": 20}
 
 
 @pytest.fixture
-def databases(tmp_path: pathlib.Path) -> Iterator[Databases]:
+def databases(tmp_path):
     """Two servers of an anti-affinity group and one at work on cmp1, one with cells on cmp2."""
     url = f"sqlite:///{tmp_path}/fleet.sqlite"
     used = {"free_ram_mb": world.MEMORY_MB - 3 * MB, "memory_mb_used": 3 * MB, "running_vms": 3}
@@ -50,7 +48,7 @@ def databases(tmp_path: pathlib.Path) -> Iterator[Databases]:
     database.dispose()
 
 
-def test_servers_are_read_with_what_they_asked_for(databases: Databases) -> None:
+def test_servers_are_read_with_what_they_asked_for(databases):
     found = database_fleet.read(a_conf(), databases)
     assert sorted(found.fleet.spec_of) == [a_uuid(1), a_uuid(2)]
     assert found.left_out == {
@@ -62,7 +60,7 @@ def test_servers_are_read_with_what_they_asked_for(databases: Databases) -> None
     assert first.instance_group.members == [a_uuid(1), a_uuid(2)]
 
 
-def test_a_plan_obeys_zones_and_groups_of_what_was_read(databases: Databases) -> None:
+def test_a_plan_obeys_zones_and_groups_of_what_was_read(databases):
     found = database_fleet.read(a_conf(), databases)
     planner = Planner(Mover(found.fleet), found.left_out)
     plan = planner.drain(["cmp1"])

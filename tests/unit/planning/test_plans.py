@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from scheduler import errors, objects
+from scheduler import errors
 from scheduler.engine.evaluation import FilterChain
 from scheduler.planning.mover import Mover
 from scheduler.planning.moves import Move, Plan, wave_numbers
@@ -21,14 +21,14 @@ ZONES = "AvailabilityZoneFilter"
 STACKING = {"ram_weight_multiplier": -1.0}
 
 
-def a_uuid(number: int) -> str:
+def a_uuid(number):
     return f"00000000-0000-4000-b000-{number:012}"
 
 
 class World:
     """Hosts of 8 GiB with servers of so many GiB each."""
 
-    def __init__(self, *hosts: list[int], group: str | None = None, **options: object) -> None:
+    def __init__(self, *hosts, group=None, **options):
         text = f"{len(hosts)} × 64 cores/8 GiB/1000 GB"
         self.fleet = VirtualFleet.from_description(a_conf(**options), text)
         self.names = list(self.fleet.table.rows_of_host)
@@ -47,24 +47,24 @@ class World:
                 self.fleet.finish_builds(placed.servers)
                 self.fleet.spec_of[uuid] = spec
 
-    def a_spec(self, gigabytes: int) -> objects.RequestSpec:
+    def a_spec(self, gigabytes):
         flavor = {"memory_mb": gigabytes * GB, "vcpus": 1, "root_gb": 1, "ephemeral_gb": 0}
         return a_request(flavor=flavor, group=self.group)
 
-    def planner(self, seconds: float = 60) -> Planner:
+    def planner(self, seconds=60):
         return Planner(Mover(self.fleet, seconds), {})
 
-    def fill(self, host: str, gigabytes: int) -> None:
+    def fill(self, host, gigabytes):
         """Take so much more of *host* than it has."""
         self.fleet.table.add(self.fleet.table.row_numbers([host]), {"free_ram_mb": -gigabytes * GB})
 
-    def loads(self) -> list[int]:
+    def loads(self):
         table = self.fleet.table
         rows = [table.row_numbers([name])[0] for name in self.names]
         return [8 - int(table.column("free_ram_mb")[row]) // GB for row in rows]
 
 
-def check_in_every_order_of_waves(world: World, before: list[int], plan: Plan) -> None:
+def check_in_every_order_of_waves(world, before, plan):
     """No host is over its memory, while servers of one wave are on both of their hosts."""
     loads = dict(zip(world.names, before, strict=True))
     for wave in plan.waves():
@@ -76,7 +76,7 @@ def check_in_every_order_of_waves(world: World, before: list[int], plan: Plan) -
     assert list(loads.values()) == world.loads()
 
 
-def test_a_host_is_drained_and_each_server_has_a_new_host() -> None:
+def test_a_host_is_drained_and_each_server_has_a_new_host():
     world = World([3, 2], [4], [5])
     before = world.loads()
     plan = world.planner().drain(["host-1"])
@@ -89,7 +89,7 @@ def test_a_host_is_drained_and_each_server_has_a_new_host() -> None:
     check_in_every_order_of_waves(world, before, plan)
 
 
-def test_room_is_made_where_a_drained_server_fits_nowhere() -> None:
+def test_room_is_made_where_a_drained_server_fits_nowhere():
     world = World([6], [4], [3, 2])
     before = world.loads()
     plan = world.planner().drain(["host-1"])
@@ -99,7 +99,7 @@ def test_room_is_made_where_a_drained_server_fits_nowhere() -> None:
     check_in_every_order_of_waves(world, before, plan)
 
 
-def test_what_cannot_move_is_named_with_the_reason() -> None:
+def test_what_cannot_move_is_named_with_the_reason():
     world = World([6], [8], [8])
     plan = world.planner().drain(["host-1"])
     assert plan.moves == []
@@ -109,7 +109,7 @@ def test_what_cannot_move_is_named_with_the_reason() -> None:
     assert "RamFilter" in stuck.reason
 
 
-def test_a_host_that_is_not_there_is_named() -> None:
+def test_a_host_that_is_not_there_is_named():
     with pytest.raises(errors.InvalidRequest, match="host-9"):
         World([1]).planner().drain(["host-9"])
 
@@ -125,9 +125,7 @@ def test_a_host_that_is_not_there_is_named() -> None:
         ([[3, 3], [3, 3], [2]], 8, 1, 1, 1),
     ],
 )
-def test_room_for_a_flavor(
-    hosts: list[list[int]], size: int, count: int, moves: int, reached: int
-) -> None:
+def test_room_for_a_flavor(hosts, size, count, moves, reached):
     world = World(*hosts)
     before = world.loads()
     plan = world.planner().fit(world.a_spec(size), count)
@@ -136,12 +134,12 @@ def test_room_for_a_flavor(
     check_in_every_order_of_waves(world, before, plan)
 
 
-def most_empty(hosts: list[list[int]]) -> int:
+def most_empty(hosts):
     """The most hosts that can be empty, by trying everything: servers are packed into few bins."""
     sizes = sorted(itertools.chain.from_iterable(hosts), reverse=True)
 
-    def packs(bins: int) -> bool:
-        def place(number: int, free: tuple[int, ...]) -> bool:
+    def packs(bins):
+        def place(number, free):
             if number == len(sizes):
                 return True
             return any(
@@ -157,7 +155,7 @@ def most_empty(hosts: list[list[int]]) -> int:
     return next(len(hosts) - bins for bins in range(len(hosts) + 1) if packs(bins))
 
 
-def test_hosts_are_freed_nearly_as_often_as_is_possible() -> None:
+def test_hosts_are_freed_nearly_as_often_as_is_possible():
     draws = random.Random(2016)
     freed = possible = 0
     for _example in range(EXAMPLES):
@@ -173,26 +171,26 @@ def test_hosts_are_freed_nearly_as_often_as_is_possible() -> None:
     assert freed >= 0.95 * possible
 
 
-def test_no_server_is_moved_twice_for_nothing() -> None:
+def test_no_server_is_moved_twice_for_nothing():
     plan = World(*[[2, 2]] * 8, **STACKING).planner().free_hosts(4, 100)
     assert (plan.reached, len(plan.moves)) == (4, 8)
 
 
-def test_no_more_moves_than_allowed_and_cheap_hosts_first() -> None:
+def test_no_more_moves_than_allowed_and_cheap_hosts_first():
     world = World([1, 1, 1], [2], [3], [1], **STACKING)
     plan = world.planner().free_hosts(3, 2)
     assert plan.reached == 2
     assert {move.source for move in plan.moves} == {"host-2", "host-4"}
 
 
-def test_a_search_out_of_time_says_so_and_keeps_what_it_found() -> None:
+def test_a_search_out_of_time_says_so_and_keeps_what_it_found():
     world = World([1], [1], [1], **STACKING)
     plan = world.planner(seconds=-1).free_hosts(2, 10)
     assert plan.is_cut_off
     assert plan.moves == []
 
 
-def test_hosts_freed_before_the_time_was_over_are_kept() -> None:
+def test_hosts_freed_before_the_time_was_over_are_kept():
     world = World([1, 1], [1, 1], [1, 1], [1, 1], **STACKING)
     mover = Mover(world.fleet, 3, itertools.count().__next__)
     plan = Planner(mover, {}).free_hosts(3, 10)
@@ -200,7 +198,7 @@ def test_hosts_freed_before_the_time_was_over_are_kept() -> None:
     assert (plan.reached, len(plan.moves), world.loads().count(0)) == (1, 2, 1)
 
 
-def test_a_search_for_broken_rules_ends_in_time_and_leaves_all_as_it_was() -> None:
+def test_a_search_for_broken_rules_ends_in_time_and_leaves_all_as_it_was():
     world = World([1, 1], group="anti-affinity")
     before = world.loads()
     plan = world.planner(seconds=-1).rules()
@@ -209,7 +207,7 @@ def test_a_search_for_broken_rules_ends_in_time_and_leaves_all_as_it_was() -> No
 
 
 @pytest.mark.parametrize("policy", ["anti-affinity", "affinity"])
-def test_broken_rules_of_groups_are_found_and_mended(policy: str) -> None:
+def test_broken_rules_of_groups_are_found_and_mended(policy):
     hosts = [[1, 1], []] if policy == "anti-affinity" else [[1], [1]]
     world = World(*hosts, group=policy)
     plan = world.planner().rules()
@@ -223,7 +221,7 @@ def test_broken_rules_of_groups_are_found_and_mended(policy: str) -> None:
     assert world.planner().rules().moves == []
 
 
-def test_only_rules_are_broken_and_those_of_one_request_are_judged_at_once(monkeypatch) -> None:
+def test_only_rules_are_broken_and_those_of_one_request_are_judged_at_once(monkeypatch):
     world = World(*[[1, 1]] * 6, [8], enabled_filters=["RamFilter", "ComputeFilter", ZONES])
     fleet, alike = world.fleet, world.a_spec(1)
     fleet.spec_of.update(dict.fromkeys(map(a_uuid, range(1, 13)), alike))
@@ -240,8 +238,8 @@ def test_only_rules_are_broken_and_those_of_one_request_are_judged_at_once(monke
     assert all(ZONES in each.reason for each in plan.stuck)
 
 
-def test_moves_wait_for_those_that_make_their_room() -> None:
-    def a_move(server: str, source: str, target: str, group: str | None = None) -> Move:
+def test_moves_wait_for_those_that_make_their_room():
+    def a_move(server, source, target, group=None):
         return Move(server, source, target, 1, 1, 1, "", (), group)
 
     moves = [
@@ -255,7 +253,7 @@ def test_moves_wait_for_those_that_make_their_room() -> None:
     assert wave_numbers(moves) == [0, 0, 1, 2, 3, 1]
 
 
-def test_shell_lines_wait_for_each_wave() -> None:
+def test_shell_lines_wait_for_each_wave():
     moves = [Move("a", "1", "2", 1, 1, 1, ""), Move("c", "5", "1", 1, 1, 1, "")]
     command = "openstack server migrate --live-migration --host"
     assert list(Plan("drain", 1, moves=moves).shell()) == [

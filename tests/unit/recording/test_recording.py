@@ -6,7 +6,6 @@ import gzip
 import itertools
 import json
 import math
-from pathlib import Path
 
 import pytest
 
@@ -24,13 +23,13 @@ from tests.unit.replay.test_virtual_fleet import UUIDS
 from tests.waiting import wait_until
 
 
-def a_fleet(**options: object) -> VirtualFleet:
+def a_fleet(**options):
     conf = a_conf(**options)
     conf.set_override("service_down_time", 1000)
     return VirtualFleet.from_description(conf, "6 × 8 cores/16 GiB/100 GiB, 2 zones")
 
 
-def play(fleet: VirtualFleet) -> None:
+def play(fleet):
     """A day with everything that changes hosts."""
     for number in range(0, 60, 3):
         spec = a_request(
@@ -54,12 +53,12 @@ def play(fleet: VirtualFleet) -> None:
 
 
 @pytest.fixture
-def recorded(tmp_path: Path) -> list[Path]:
+def recorded(tmp_path):
     """The segments of such a day."""
     return record(tmp_path, a_fleet(host_subset_size=2))
 
 
-def record(folder: Path, fleet: VirtualFleet) -> list[Path]:
+def record(folder, fleet):
     journal = Journal(fleet.driver, Writer(folder, "worker", 1, 100))
     play(fleet)
     journal.close()
@@ -67,7 +66,7 @@ def record(folder: Path, fleet: VirtualFleet) -> list[Path]:
     return sorted(folder.glob("*.gz"))
 
 
-def changed(path: Path, number: int, change) -> Path:
+def changed(path, number, change):
     """A copy of the segment at *path* whose line *number* is another."""
     lines = gzip.decompress(path.read_bytes()).decode().splitlines()
     line = json.loads(lines[number])
@@ -78,7 +77,7 @@ def changed(path: Path, number: int, change) -> Path:
     return copy
 
 
-def judged(*paths: Path) -> Recheck:
+def judged(*paths):
     recheck = Recheck()
     for path in paths:
         for _line in recheck.play(Segment(path)):
@@ -86,12 +85,12 @@ def judged(*paths: Path) -> Recheck:
     return recheck
 
 
-def test_every_decision_gets_its_recorded_answer(recorded) -> None:
+def test_every_decision_gets_its_recorded_answer(recorded):
     tally = judged(*recorded).tally
     assert (tally.decisions, tally.same, tally.gaps, tally.different) == (22, 22, [], [])
 
 
-def test_each_state_is_complete(recorded) -> None:
+def test_each_state_is_complete(recorded):
     """A line without its changes leads to other answers: the proof that they matter."""
     (path,) = recorded
     without = {"rows": [], "gone": [], "services": [], "instances": []}
@@ -100,9 +99,7 @@ def test_each_state_is_complete(recorded) -> None:
     assert found > 0
 
 
-def test_what_is_known_of_a_large_fleet_is_kept_from_the_garbage_collector(
-    tmp_path, monkeypatch
-) -> None:
+def test_what_is_known_of_a_large_fleet_is_kept_from_the_garbage_collector(tmp_path, monkeypatch):
     """It would look through all that again and again, as it would through the host table."""
     monkeypatch.setattr("scheduler.hosts.host_manager.MANY_HOSTS", 1)
     fleet = a_fleet()
@@ -116,7 +113,7 @@ def test_what_is_known_of_a_large_fleet_is_kept_from_the_garbage_collector(
     assert frozen > 0
 
 
-def test_after_a_gap_everything_is_told_anew(tmp_path, monkeypatch) -> None:
+def test_after_a_gap_everything_is_told_anew(tmp_path, monkeypatch):
     fleet = a_fleet()
     journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
     fleet.place(a_request(), UUIDS[:1])
@@ -133,7 +130,7 @@ def test_after_a_gap_everything_is_told_anew(tmp_path, monkeypatch) -> None:
     assert tally.same == tally.decisions == 23
 
 
-def test_what_could_not_be_written_is_a_gap(tmp_path, caplog) -> None:
+def test_what_could_not_be_written_is_a_gap(tmp_path, caplog):
     folder, fleet = tmp_path / "away", a_fleet()
     journal = Journal(fleet.driver, Writer(folder, "worker", 1, 100))
     asked = itertools.count(23)
@@ -148,7 +145,7 @@ def test_what_could_not_be_written_is_a_gap(tmp_path, caplog) -> None:
     assert journal.gaps >= 1
 
 
-def two_workers(tmp_path: Path, *, sees: bool = True, behind: float = 500) -> list[Path]:
+def two_workers(tmp_path, *, sees=True, behind=500):
     """A day of two workers: one places, the other *sees* that, and its clock is *behind*."""
     first, second = fleets = [a_fleet(), a_fleet()]
     writers = [Writer(tmp_path, name, 1, 100) for name in ("a", "b")]
@@ -168,7 +165,7 @@ def two_workers(tmp_path: Path, *, sees: bool = True, behind: float = 500) -> li
     return sorted(tmp_path.glob("*.gz"))
 
 
-def test_workers_are_merged_by_what_they_have_seen_of_each_other(tmp_path) -> None:
+def test_workers_are_merged_by_what_they_have_seen_of_each_other(tmp_path):
     lines = list(merged([*map(Segment, two_workers(tmp_path))]))
     assert [line["worker"] for line in lines] == ["a", "b"] * 6
     save(tmp_path / "all.jsonl.gz", lines)
@@ -177,17 +174,17 @@ def test_workers_are_merged_by_what_they_have_seen_of_each_other(tmp_path) -> No
     assert len(read_arrivals([tmp_path / "all.jsonl.gz"], Faults()).arrivals) == 12
 
 
-def test_a_server_has_ended_when_any_worker_has_seen_that(tmp_path) -> None:
+def test_a_server_has_ended_when_any_worker_has_seen_that(tmp_path):
     arrivals = read_arrivals(two_workers(tmp_path, behind=0), Faults()).arrivals
     assert [a.uuids for a in arrivals if max(a.lifetimes) < math.inf] == [UUIDS[4:5]]
 
 
-def test_workers_that_have_not_seen_each_other_are_merged_by_time(tmp_path) -> None:
+def test_workers_that_have_not_seen_each_other_are_merged_by_time(tmp_path):
     lines = merged([*map(Segment, two_workers(tmp_path, sees=False))])
     assert [line["worker"] for line in lines] == ["b"] * 6 + ["a"] * 6
 
 
-def test_names_are_replaced_and_every_decision_is_the_same(recorded, tmp_path) -> None:
+def test_names_are_replaced_and_every_decision_is_the_same(recorded, tmp_path):
     folder = tmp_path / "two"
     folder.mkdir()
     for paths in (recorded, two_workers(folder)):
@@ -204,7 +201,7 @@ def test_names_are_replaced_and_every_decision_is_the_same(recorded, tmp_path) -
         assert names.replaced("on host-1, host-2") != "on host-1, host-2"
 
 
-def test_old_segments_make_room(tmp_path) -> None:
+def test_old_segments_make_room(tmp_path):
     writer = Writer(tmp_path, "worker", 1, 8)
     old = tmp_path / "old-1.jsonl.gz"
     old.write_bytes(b"x" * (9 * 2**20))
@@ -215,7 +212,7 @@ def test_old_segments_make_room(tmp_path) -> None:
     assert [line for _number, line in Segment(*tmp_path.glob("*.gz"))][0]["now"] == 1
 
 
-def test_a_recording_is_a_workload(recorded) -> None:
+def test_a_recording_is_a_workload(recorded):
     workload = read_arrivals(recorded, Faults())
     assert len(workload.arrivals) == 22
     assert workload.arrivals[0].lifetimes[1:] == [math.inf, math.inf]

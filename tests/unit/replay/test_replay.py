@@ -19,16 +19,16 @@ NO_OVERCOMMIT = ["cpu_allocation_ratio=1", "ram_allocation_ratio=1", "semantics=
 CORES = "enabled_filters=CoreFilter,RamFilter,ComputeFilter"
 
 
-def a_fleet(text: str, *settings: str, filters: str = CORES) -> VirtualFleet:
+def a_fleet(text, *settings, filters=CORES):
     values = values_of([*NO_OVERCOMMIT, filters, *settings])
     return VirtualFleet.from_description(Overlay.from_values(a_conf(), values), text)
 
 
-def an_arrival(at: float, flavor=SMALL, count: int = 1, life: float = math.inf, **more: str):
+def an_arrival(at, flavor=SMALL, count=1, life=math.inf, **more):
     return Arrival(f"at {at:g}", at, flavor, (life,) * count, **more)
 
 
-def test_measures_of_a_fleet_half_used() -> None:
+def test_measures_of_a_fleet_half_used():
     fleet = a_fleet("2 × 8 cores/16 GiB/10 GB")
     run = Run(fleet)
     play(run, [an_arrival(0, LARGE), an_arrival(1, count=3)])
@@ -42,7 +42,7 @@ def test_measures_of_a_fleet_half_used() -> None:
     assert measures.fragment_rate(room, mix)["cores"] == 0.25
 
 
-def test_disabled_hosts_are_no_capacity_and_empty_ones_count() -> None:
+def test_disabled_hosts_are_no_capacity_and_empty_ones_count():
     fleet = a_fleet("3 × 8 cores/16 GiB")
     fleet.set_disabled("host-3")
     play(Run(fleet), [an_arrival(0)])
@@ -52,7 +52,7 @@ def test_disabled_hosts_are_no_capacity_and_empty_ones_count() -> None:
     assert (found["empty_hosts"], found["empty_host_share"]) == (1, 0.5)
 
 
-def test_servers_end_and_refusals_are_counted_and_explained() -> None:
+def test_servers_end_and_refusals_are_counted_and_explained():
     run = Run(a_fleet("1 × 8 cores/64 GiB"))
     arrivals = [
         *(an_arrival(0, LARGE, life=100), an_arrival(50, count=2), an_arrival(150, LARGE)),
@@ -69,13 +69,13 @@ def test_servers_end_and_refusals_are_counted_and_explained() -> None:
     assert found["mean"]["allocated_share"]["cores"] == 1.0
 
 
-def test_nothing_counts_before_the_warm_up_is_over() -> None:
+def test_nothing_counts_before_the_warm_up_is_over():
     run = Run(a_fleet("1 × 8 cores/64 GiB"), warm_up_seconds=100)
     play(run, [an_arrival(0, LARGE), an_arrival(10), an_arrival(200)])
     assert (run.result()["requests"], run.result()["requests_refused"]) == (1, 1)
 
 
-def test_groups_and_zones_are_kept() -> None:
+def test_groups_and_zones_are_kept():
     filters = "enabled_filters=AvailabilityZoneFilter,ServerGroupAntiAffinityFilter"
     fleet = a_fleet("4 × 8 cores/16 GiB, 2 zones", filters=filters)
     run = Run(fleet)
@@ -88,12 +88,12 @@ def test_groups_and_zones_are_kept() -> None:
     assert run.explain_again(outcome).startswith("host-1, host-2, host-3, host-4 were chosen")
 
 
-def run_one(run: Run, arrival: Arrival) -> list[str]:
+def run_one(run, arrival):
     run.go_to(arrival.at)
     return [each.key[0] for each in run.ask(arrival).servers]
 
 
-def test_two_configurations_side_by_side_and_the_report_is_the_same_each_time() -> None:
+def test_two_configurations_side_by_side_and_the_report_is_the_same_each_time():
     arrivals = [an_arrival(at, count=2, life=500) for at in range(0, 4000, 100)]
     arrivals += [an_arrival(4000, LARGE)]
     stacking = ["ram_weight_multiplier=-1", "io_ops_weight_multiplier=0"]
@@ -121,7 +121,7 @@ def test_two_configurations_side_by_side_and_the_report_is_the_same_each_time() 
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_the_smallest_fleet_and_the_largest_workload(jobs: int) -> None:
+def test_the_smallest_fleet_and_the_largest_workload(jobs):
     fleet = a_fleet("10 × 8 cores/16 GiB")
     workload = Workload("a day", [an_arrival(at, LARGE, life=1000) for at in range(4)])
     subject = sizing.Subject(fleet, workload, 0, 1)

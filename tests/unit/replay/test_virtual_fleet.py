@@ -14,15 +14,15 @@ NOW = "2026-11-21T00:00:00Z"
 COUNTERS = ("free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "num_io_ops")
 
 
-def a_fleet(text: str = "4 × 8 cores/16 GiB/100 GiB, 2 zones", **options: object) -> VirtualFleet:
+def a_fleet(text="4 × 8 cores/16 GiB/100 GiB, 2 zones", **options):
     return VirtualFleet.from_description(a_conf(**options), text)
 
 
-def numbers(fleet: VirtualFleet) -> dict[str, list[int]]:
+def numbers(fleet):
     return {name: fleet.table.column(name)[fleet.table.order].tolist() for name in COUNTERS}
 
 
-def hosts_of(fleet: VirtualFleet) -> dict[str, str]:
+def hosts_of(fleet):
     return dict(fleet.table.host_of_instance)
 
 
@@ -38,7 +38,7 @@ def hosts_of(fleet: VirtualFleet) -> dict[str, str]:
         ),
     ],
 )
-def test_descriptions(text: str, kinds: tuple[HostKind, ...], zones: int) -> None:
+def test_descriptions(text, kinds, zones):
     assert FleetDescription.from_text(text) == FleetDescription(kinds, zones)
 
 
@@ -47,12 +47,12 @@ def test_descriptions(text: str, kinds: tuple[HostKind, ...], zones: int) -> Non
     ["", "many", "0 × 1 core/1 GiB", "5 × 1 core", "1 × 1 core/1 GiB, 2 zones, 3 zones"]
     + ["200001 × 1 core/1 GiB", "1 × 1 core/1 GiB + 0 × 1 core/1 GiB", "1 × 1 core/1 PiB"],
 )
-def test_what_is_no_description(text: str) -> None:
+def test_what_is_no_description(text):
     with pytest.raises(errors.InvalidRequest, match="fleet"):
         FleetDescription.from_text(text)
 
 
-def test_hosts_have_what_is_described_and_zones_take_turns() -> None:
+def test_hosts_have_what_is_described_and_zones_take_turns():
     fleet = a_fleet("3 × 8 cores/16 GiB/100 GiB, 2 zones")
     assert list(fleet.table.rows_of_host) == ["host-1", "host-2", "host-3"]
     zones = [fleet.table.aggregates_of_host[f"host-{n}"][0].name for n in (1, 2, 3)]
@@ -61,7 +61,7 @@ def test_hosts_have_what_is_described_and_zones_take_turns() -> None:
     assert numbers(fleet)["free_disk_mb"] == [102400] * 3
 
 
-def test_what_was_placed_and_taken_away_leaves_nothing_behind() -> None:
+def test_what_was_placed_and_taken_away_leaves_nothing_behind():
     fleet = a_fleet()
     before = numbers(fleet)
     outcome = fleet.place(a_request(), UUIDS[:6])
@@ -79,7 +79,7 @@ def test_what_was_placed_and_taken_away_leaves_nothing_behind() -> None:
     assert not list(fleet.reservations)
 
 
-def test_a_refusal_changes_nothing_and_says_why() -> None:
+def test_a_refusal_changes_nothing_and_says_why():
     fleet = a_fleet()
     before = numbers(fleet)
     outcome = fleet.place(a_request(flavor={"memory_mb": 12000}), UUIDS[:9], wants_detail=True)
@@ -89,7 +89,7 @@ def test_a_refusal_changes_nothing_and_says_why() -> None:
     assert numbers(fleet) == before
 
 
-def test_services_never_time_out_and_the_clock_never_goes_back() -> None:
+def test_services_never_time_out_and_the_clock_never_goes_back():
     fleet = a_fleet()
     fleet.clock.advance(fleet.clock() + 30 * 86400)
     assert not fleet.place(a_request(), UUIDS[:1]).is_refused
@@ -97,7 +97,7 @@ def test_services_never_time_out_and_the_clock_never_goes_back() -> None:
         fleet.clock.advance(fleet.clock() - 1)
 
 
-def test_a_server_that_is_placed_again_is_moved() -> None:
+def test_a_server_that_is_placed_again_is_moved():
     fleet = a_fleet()
     (server,) = fleet.place(a_request(), UUIDS[:1]).servers
     fleet.finish_builds([server])
@@ -107,7 +107,7 @@ def test_a_server_that_is_placed_again_is_moved() -> None:
     assert sum(numbers(fleet)["num_instances"]) == 1
 
 
-def test_hosts_that_are_disabled_or_taken_out_get_nothing() -> None:
+def test_hosts_that_are_disabled_or_taken_out_get_nothing():
     fleet = a_fleet("2 × 8 cores/16 GiB")
     (server,) = fleet.place(a_request(), UUIDS[:1]).servers
     host = server.key[0]
@@ -123,7 +123,7 @@ def test_hosts_that_are_disabled_or_taken_out_get_nothing() -> None:
     assert set(hosts_of(fleet)) == set(UUIDS[:2])
 
 
-def test_a_copy_changes_on_its_own_and_decides_alike() -> None:
+def test_a_copy_changes_on_its_own_and_decides_alike():
     fleet = a_fleet()
     outcome = fleet.place(a_request(), UUIDS[:3])
     twin, before = fleet.copy(), numbers(fleet)
@@ -137,7 +137,7 @@ def test_a_copy_changes_on_its_own_and_decides_alike() -> None:
     assert sum(numbers(fleet)["num_instances"]) == 0
 
 
-def test_a_fleet_that_was_read_keeps_down_hosts_and_adopts_its_servers() -> None:
+def test_a_fleet_that_was_read_keeps_down_hosts_and_adopts_its_servers():
     node = {"host": "a", "hypervisor_hostname": "a", "updated_at": NOW, "created_at": NOW}
     usage = {"vcpus": 8, "vcpus_used": 1, "memory_mb": 8192, "free_ram_mb": 7680}
     disk = {"local_gb": 100, "free_disk_gb": 99, "stats": '{"num_instances": "1"}'}

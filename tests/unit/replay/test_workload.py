@@ -2,7 +2,6 @@
 
 import gzip
 import math
-from pathlib import Path
 
 import pytest
 
@@ -13,13 +12,13 @@ from scheduler.replay.workload import Faults, flavors_named, read_csv
 HEADER = "arrival,lifetime,flavor,count,group,zone\n"
 
 
-def a_file(folder: Path, text: str) -> Path:
+def a_file(folder, text):
     path = folder / "day.csv"
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def test_rows_become_arrivals(tmp_path: Path) -> None:
+def test_rows_become_arrivals(tmp_path):
     text = HEADER + "0,60,4/16,2,affinity:a,z1\n5.5,,big,,,\n"
     found = read_csv(a_file(tmp_path, text), flavors_named(["big=8/1.75/20"]), Faults())
     first, second = found.arrivals
@@ -44,7 +43,7 @@ def test_rows_become_arrivals(tmp_path: Path) -> None:
         ("1,5,4/16", "the clock went back: arrival 1 after 5"),
     ],
 )
-def test_a_bad_row_is_named_or_left_out(tmp_path: Path, row: str, complaint: str) -> None:
+def test_a_bad_row_is_named_or_left_out(tmp_path, row, complaint):
     path = a_file(tmp_path, f"{HEADER}5,,4/16\n{row}\n10,,4/16\n")
     with pytest.raises(errors.UnusableInput) as caught:
         read_csv(path, {}, Faults())
@@ -54,7 +53,7 @@ def test_a_bad_row_is_named_or_left_out(tmp_path: Path, row: str, complaint: str
     assert len(lenient.notes) == 1
 
 
-def test_a_file_without_columns_or_rows(tmp_path: Path) -> None:
+def test_a_file_without_columns_or_rows(tmp_path):
     with pytest.raises(errors.UnusableInput, match="line 1: no column lifetime, flavor"):
         read_csv(a_file(tmp_path, "arrival,count\n1,1\n"), {}, Faults())
     with pytest.raises(errors.InvalidRequest, match="no arrivals"):
@@ -63,7 +62,7 @@ def test_a_file_without_columns_or_rows(tmp_path: Path) -> None:
         read_csv(tmp_path / "none.csv", {}, Faults())
 
 
-def test_parts_of_a_workload(tmp_path: Path) -> None:
+def test_parts_of_a_workload(tmp_path):
     text = HEADER + "".join(f"{at},,4/16\n" for at in (100, 200, 300))
     workload = read_csv(a_file(tmp_path, text), {}, Faults())
     assert [each.at for each in workload.between(100, 201).arrivals] == [200, 300]
@@ -83,7 +82,7 @@ PARTS = {
 }
 
 
-def a_trace(folder: Path, **changed: str) -> Path:
+def a_trace(folder, **changed):
     (folder / "flav_map.txt").write_text("1,0.75 a\n16,112 b\n")
     (folder / "interval_map.txt").write_text("0 0\n300 1\n600 2\n900 2\n")
     for name, text in {**PARTS, **changed}.items():
@@ -91,7 +90,7 @@ def a_trace(folder: Path, **changed: str) -> Path:
     return folder
 
 
-def test_a_batch_is_a_request_per_flavor(tmp_path: Path) -> None:
+def test_a_batch_is_a_request_per_flavor(tmp_path):
     workload = read_azure(a_trace(tmp_path), 1, Faults())
     assert "Cortez" in workload.source
     found = [(each.at, each.flavor.name, each.count) for each in workload.arrivals]
@@ -103,7 +102,7 @@ def test_a_batch_is_a_request_per_flavor(tmp_path: Path) -> None:
     assert workload.arrivals[1].flavor.memory_mb == 768
 
 
-def test_lifetimes_are_in_their_bins_or_drawn_from_those_known(tmp_path: Path) -> None:
+def test_lifetimes_are_in_their_bins_or_drawn_from_those_known(tmp_path):
     for seed in range(20):
         arrivals = read_azure(a_trace(tmp_path), seed, Faults()).arrivals
         assert 300 <= arrivals[3].lifetimes[0] < 600
@@ -124,7 +123,7 @@ def test_lifetimes_are_in_their_bins_or_drawn_from_those_known(tmp_path: Path) -
         ("v1.dev.c2100000.txt.gz", "1800000 U1,|,\n", "line 1: not of the form"),
     ],
 )
-def test_a_bad_line_of_the_trace(tmp_path: Path, part: str, text: str, complaint: str) -> None:
+def test_a_bad_line_of_the_trace(tmp_path, part, text, complaint):
     folder = a_trace(tmp_path, **{part: text})
     with pytest.raises(errors.UnusableInput, match=complaint):
         read_azure(folder, 1, Faults())
@@ -132,14 +131,14 @@ def test_a_bad_line_of_the_trace(tmp_path: Path, part: str, text: str, complaint
 
 
 @pytest.mark.parametrize(("name", "line"), [("flav_map.txt", 3), ("interval_map.txt", 5)])
-def test_a_bad_line_of_a_map(tmp_path: Path, name: str, line: int) -> None:
+def test_a_bad_line_of_a_map(tmp_path, name, line):
     with (a_trace(tmp_path) / name).open("a") as file:
         file.write("x\n")
     with pytest.raises(errors.UnusableInput, match=f"{name}, line {line}: "):
         read_azure(tmp_path, 1, Faults())
 
 
-def test_a_truncated_part_of_the_trace(tmp_path: Path) -> None:
+def test_a_truncated_part_of_the_trace(tmp_path):
     folder = a_trace(tmp_path)
     path = folder / "v1.train.txt.gz"
     path.write_bytes(path.read_bytes()[:-12])

@@ -1,9 +1,5 @@
 """The bus inside this process."""
 
-import pathlib
-from collections.abc import Iterator
-
-import oslo_messaging
 import pytest
 from oslo_config import cfg
 
@@ -12,7 +8,7 @@ from tests.process_options import on_in_process_bus
 
 
 @pytest.fixture
-def conf(tmp_path: pathlib.Path) -> Iterator[cfg.ConfigOpts]:
+def conf(tmp_path):
     """The process-wide options, with the in-process bus."""
     yield on_in_process_bus(tmp_path)
     for interface in ("scheduler", "baseapi"):
@@ -21,6 +17,6 @@ def conf(tmp_path: pathlib.Path) -> Iterator[cfg.ConfigOpts]:
 
 
 @pytest.fixture
-def transport(conf: cfg.ConfigOpts) -> oslo_messaging.transport.RPCTransport:
+def transport(conf):
     """The bus inside this process, for callers."""
     return bus.get_transport(conf)

@@ -74,7 +74,7 @@ def test_remote_errors_come_back_as_they_were(cls, kwargs):
 
 
 @pytest.mark.parametrize("name", ["ValueError", "annotations", "WIRE_MODULE", None])
-def test_foreign_errors_stay_what_they_are(name: str | None) -> None:
+def test_foreign_errors_stay_what_they_are(name):
     with pytest.raises(oslo_messaging.RemoteError), translated_errors():
         raise oslo_messaging.RemoteError(name, "text", [])
     with pytest.raises(errors.NoValidHost) as caught, translated_errors():

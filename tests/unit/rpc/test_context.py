@@ -2,7 +2,6 @@
 
 import datetime
 import json
-from typing import Any
 
 import pytest
 from oslo_context import context as oslo_context
@@ -58,17 +57,17 @@ CONTEXT = RequestContext("u", "p", overwrite=False)
         ),
     ],
 )
-def test_rebuilding(values: dict[str, Any], attribute: str, expected: Any) -> None:
+def test_rebuilding(values, attribute, expected):
     assert getattr(RequestContext.from_dict(values), attribute) == expected
 
 
 @pytest.mark.parametrize(("name", "value"), [("read_deleted", "maybe"), ("timestamp", "yesterday")])
-def test_impossible_values_are_the_callers_fault(name: str, value: str) -> None:
+def test_impossible_values_are_the_callers_fault(name, value):
     with pytest.raises(errors.InvalidRequest, match=name):
         RequestContextSerializer().deserialize_context({name: value})
 
 
-def test_elevated_leaves_the_original_alone() -> None:
+def test_elevated_leaves_the_original_alone():
     context = RequestContext("u", "p", roles=["member"], is_admin=False)
 
     elevated = context.elevated(read_deleted="yes")
@@ -79,7 +78,7 @@ def test_elevated_leaves_the_original_alone() -> None:
     assert elevated.request_id == context.request_id
 
 
-def test_admin_context_is_nobodys_and_does_not_become_current() -> None:
+def test_admin_context_is_nobodys_and_does_not_become_current():
     current = RequestContext("u", "p")
 
     admin = get_admin_context()
@@ -88,7 +87,7 @@ def test_admin_context_is_nobodys_and_does_not_become_current() -> None:
     assert oslo_context.get_current() is current
 
 
-def test_redacted_copy_keeps_identity_without_secrets() -> None:
+def test_redacted_copy_keeps_identity_without_secrets():
     context = RequestContext("u", "p", auth_token="secret", remote_address="10.0.0.1")
 
     redacted = context.redacted_copy()
@@ -98,7 +97,7 @@ def test_redacted_copy_keeps_identity_without_secrets() -> None:
     assert oslo_context.get_current() is context
 
 
-def test_log_values_hide_token_key_and_catalog() -> None:
+def test_log_values_hide_token_key_and_catalog():
     catalog = [{"type": "placement"}]
     profiler = {"hmac_key": "secret", "base_id": "1", "parent_id": "2"}
     context = RequestContext("u", auth_token="secret", service_catalog=catalog, trace_info=profiler)
@@ -118,7 +117,7 @@ def test_log_values_hide_token_key_and_catalog() -> None:
         (frozenset({7}), [7]),
     ],
 )
-def test_plain_values(value: Any, expected: Any) -> None:
+def test_plain_values(value, expected):
     assert ObjectSerializer().serialize_entity(CONTEXT, value) == expected
 
 
@@ -133,19 +132,19 @@ def test_plain_values(value: Any, expected: Any) -> None:
     ],
     ids=["nothing but a name", "name of a wrong type", "bad value", "bad version", "no data"],
 )
-def test_malformed_envelope_is_the_callers_fault(envelope: dict[str, Any]) -> None:
+def test_malformed_envelope_is_the_callers_fault(envelope):
     with pytest.raises(errors.NovaException) as caught:
         ObjectSerializer().deserialize_entity(CONTEXT, {"spec_obj": [envelope]})
     assert caught.value.code == 400
 
 
-def test_the_place_of_a_bad_value_is_named() -> None:
+def test_the_place_of_a_bad_value_is_named():
     bad = {"spec_obj": [1, wire_samples.envelope("Flavor", memory_mb="much")]}
     with pytest.raises(errors.InvalidRequest, match=r"Flavor.memory_mb.*\(in spec_obj\[1\]\)"):
         ObjectSerializer().deserialize_entity(CONTEXT, bad)
 
 
-def test_payloads_are_plain() -> None:
+def test_payloads_are_plain():
     payload = {
         "request_spec": {
             "instance_type": objects.Flavor(name="m1.tiny", extra_specs={"a": "b"}),

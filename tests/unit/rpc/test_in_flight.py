@@ -1,8 +1,5 @@
 """Requests that move, wait their turn, or are stuck; heartbeats to callers who wait for them."""
 
-import contextlib
-from typing import Any
-
 import pytest
 
 from scheduler.rpc.in_flight import CallMonitor, InFlightRequests
@@ -14,19 +11,19 @@ LIMIT_SECONDS = 10.0
 class Story:
     """Requests by name, on a clock that is told."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.now = 100.0
         self.in_flight = InFlightRequests({"select_destinations"}, clock=lambda: self.now)
-        self._open: dict[str, contextlib.AbstractContextManager[None]] = {}
+        self._open = {}
 
-    def begin(self, name: str, method: str = "select_destinations") -> None:
+    def begin(self, name, method="select_destinations"):
         self._open[name] = self.in_flight.request(method)
         self._open[name].__enter__()
 
-    def end(self, name: str) -> None:
+    def end(self, name):
         self._open.pop(name).__exit__(None, None, None)
 
-    def play(self, steps: str) -> None:
+    def play(self, steps):
         """``+a`` begins a, ``-a`` ends it, numbers are seconds."""
         for step in steps.split():
             if step[0] == "+":
@@ -52,13 +49,13 @@ class Story:
         pytest.param("+b 2 +a 9 -b 2", None, id="an earlier one took long"),
     ],
 )
-def test_stuck_is_who_does_not_move(steps: str, seconds: float | None) -> None:
+def test_stuck_is_who_does_not_move(steps, seconds):
     story = Story()
     story.play(steps)
     assert story.in_flight.stuck_for(LIMIT_SECONDS) == seconds
 
 
-def test_decisions_are_counted_refusals_included() -> None:
+def test_decisions_are_counted_refusals_included():
     story = Story()
     story.play("+a -a +b:ping -b")
     with pytest.raises(ValueError), story.in_flight.request("select_destinations"):
@@ -73,19 +70,19 @@ def test_decisions_are_counted_refusals_included() -> None:
 class Call:
     """A call as the library hands it over; so many *failures* of heartbeats cannot be sent."""
 
-    def __init__(self, client_timeout: Any, failures: int = 0) -> None:
+    def __init__(self, client_timeout, failures=0):
         self.client_timeout = client_timeout
         self.heartbeats = 0
         self.failures = failures
 
-    def heartbeat(self) -> None:
+    def heartbeat(self):
         if self.failures:
             self.failures -= 1
             raise ConnectionError("no broker")
         self.heartbeats += 1
 
 
-def a_monitor() -> tuple[CallMonitor, Clock]:
+def a_monitor():
     clock = Clock()
     return CallMonitor(clock), clock
 
@@ -93,7 +90,7 @@ def a_monitor() -> tuple[CallMonitor, Clock]:
 @pytest.mark.parametrize(
     ("client_timeout", "heartbeats"), [(60, 1), (4, 1), (2, 1), (62, 0), (1, 0), (0, 0), (None, 0)]
 )
-def test_half_of_what_the_caller_waits(client_timeout: Any, heartbeats: int) -> None:
+def test_half_of_what_the_caller_waits(client_timeout, heartbeats):
     monitor, clock = a_monitor()
     call = Call(client_timeout)
     monitor.watch(call)
@@ -106,7 +103,7 @@ def test_half_of_what_the_caller_waits(client_timeout: Any, heartbeats: int) -> 
     monitor.forget(call)
 
 
-def test_no_heartbeats_for_what_is_over() -> None:
+def test_no_heartbeats_for_what_is_over():
     monitor, clock = a_monitor()
     over, lasting = Call(4), Call(4)
     for call in (over, lasting):
@@ -119,7 +116,7 @@ def test_no_heartbeats_for_what_is_over() -> None:
     monitor.forget(lasting)
 
 
-def test_a_heartbeat_that_cannot_be_sent_is_tried_again_soon() -> None:
+def test_a_heartbeat_that_cannot_be_sent_is_tried_again_soon():
     monitor, clock = a_monitor()
     call = Call(60, failures=2)
     monitor.watch(call)
@@ -130,12 +127,12 @@ def test_a_heartbeat_that_cannot_be_sent_is_tried_again_soon() -> None:
     monitor.forget(call)
 
 
-def test_a_call_that_ends_during_a_look_is_watched_no_more() -> None:
+def test_a_call_that_ends_during_a_look_is_watched_no_more():
     monitor, clock = a_monitor()
     ended = Call(4)
 
     class Ending(Call):
-        def heartbeat(self) -> None:
+        def heartbeat(self):
             monitor.forget(ended)
             super().heartbeat()
 
@@ -149,7 +146,7 @@ def test_a_call_that_ends_during_a_look_is_watched_no_more() -> None:
     monitor.forget(ending)
 
 
-def test_the_thread_sees_to_calls_that_come_later_and_are_due_sooner() -> None:
+def test_the_thread_sees_to_calls_that_come_later_and_are_due_sooner():
     monitor, clock = a_monitor()
     patient, hasty = Call(600), Call(2)
     monitor.watch(patient)

@@ -5,7 +5,6 @@ import gzip
 import json
 import lzma
 import zlib
-from typing import Any
 
 import amqp
 import pytest
@@ -25,11 +24,11 @@ CALL = {
 }
 
 
-def too_large(size: int) -> dict[str, Any]:
+def too_large(size):
     return {REFUSED: ["message", f"{size} bytes; [scheduler] max_message_bytes allows {MOST}"]}
 
 
-def bounded(body: bytes | str, headers: dict[str, Any] | None = None) -> Any:
+def bounded(body, headers=None):
     """The message that the library gets."""
     raw = amqp.Message(body, content_type="text/plain", application_headers=dict(headers or {}))
     LIMITS.bound_size(raw)
@@ -37,7 +36,7 @@ def bounded(body: bytes | str, headers: dict[str, Any] | None = None) -> Any:
     return raw
 
 
-def test_what_is_within_the_limits_is_left_as_it_is() -> None:
+def test_what_is_within_the_limits_is_left_as_it_is():
     message = bounded(b"x" * MOST, {"other": 1})
     assert message.body == b"x" * MOST
     assert message.properties["application_headers"] == {"other": 1}
@@ -45,7 +44,7 @@ def test_what_is_within_the_limits_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("as_text", [False, True])
-def test_of_what_is_too_large_remains_whom_to_answer(as_text: bool) -> None:
+def test_of_what_is_too_large_remains_whom_to_answer(as_text):
     body = messages.pack(CALL)
     message = bounded(body.decode() if as_text else body)
     assert messages.unpack(message.body) == {
@@ -57,7 +56,7 @@ def test_of_what_is_too_large_remains_whom_to_answer(as_text: bool) -> None:
 
 @pytest.mark.parametrize("name", ["_reply_q", "_msg_id"])
 @pytest.mark.parametrize("value", ["x" * 256, "\ud800", ["x"], {"x": 1}, 7, True])
-def test_who_has_no_name_that_amqp_takes_is_not_answered(name: str, value: Any) -> None:
+def test_who_has_no_name_that_amqp_takes_is_not_answered(name, value):
     message = messages.unpack(bounded(messages.pack({**CALL, "args": {}, name: value})).body)
     assert message is not None
     assert message[REFUSED][0] == name
@@ -65,7 +64,7 @@ def test_who_has_no_name_that_amqp_takes_is_not_answered(name: str, value: Any) 
 
 
 @pytest.mark.parametrize("body", [b"\x00" * 2 * MOST, json.dumps(["_msg_id"] * MOST).encode()])
-def test_who_cannot_be_found_is_not_answered(body: bytes) -> None:
+def test_who_cannot_be_found_is_not_answered(body):
     assert messages.unpack(bounded(body).body) == too_large(len(body))
 
 
@@ -86,13 +85,13 @@ def test_what_is_compressed_is_inflated_as_far_as_it_may_be(name, compress):
 
 
 @pytest.mark.parametrize("name", ["application/x-gzip", "zstd", "gzip", ["x"], None])
-def test_what_cannot_be_inflated_cannot_be_read(name: Any) -> None:
+def test_what_cannot_be_inflated_cannot_be_read(name):
     assert bounded(gzip.compress(b"x"), {"compression": name}).body == b""
 
 
-def deep(levels: int) -> Any:
+def deep(levels):
     """Lists and dicts in each other."""
-    found: Any = 1
+    found = 1
     for level in range(levels):
         found = {"in": found, "x": 1} if level % 2 else [0, found]
     return found

@@ -1,7 +1,6 @@
 """Names and versions of the libraries -> whether the fast path is possible."""
 
 import logging
-from collections.abc import Iterator
 
 import pytest
 
@@ -9,13 +8,13 @@ from scheduler.rpc.fastpath import install
 
 
 @pytest.fixture(autouse=True)
-def _forgotten() -> Iterator[None]:
+def _forgotten():
     install.is_possible.cache_clear()
     yield
     install.is_possible.cache_clear()
 
 
-def test_the_installed_versions_have_all() -> None:
+def test_the_installed_versions_have_all():
     assert install.missing() == []
 
 
@@ -28,7 +27,7 @@ def test_the_installed_versions_have_all() -> None:
         ("os.path:join", []),
     ],
 )
-def test_what_is_missing_is_named(parts: str, found: list[str]) -> None:
+def test_what_is_missing_is_named(parts, found):
     assert install.missing(parts=parts) == found
 
 
@@ -36,7 +35,7 @@ def test_what_is_missing_is_named(parts: str, found: list[str]) -> None:
     ("version", "is_tested"),
     [("5.0.1", True), ("5.4.99", True), ("18.3.0rc1", False), ("99.0", False)],
 )
-def test_versions_above_the_tested_are_not_used(version: str, is_tested: bool) -> None:
+def test_versions_above_the_tested_are_not_used(version, is_tested):
     found = install.missing(lambda _name: version, parts="os:path")
     assert (not any("amqp" in each for each in found)) == is_tested
 

@@ -2,7 +2,6 @@
 
 import json
 import logging
-from typing import Any
 
 import oslo_messaging
 import pytest
@@ -26,13 +25,13 @@ SPEC = RequestContextSerializer().serialize_entity(None, a_request())
 class Incoming:
     """A message as a transport's driver hands it over."""
 
-    def __init__(self, message: dict[str, Any], client_timeout: int | None = None) -> None:
+    def __init__(self, message, client_timeout=None):
         self.message = message
         self.ctxt = CONTEXT.to_dict()
         self.client_timeout = client_timeout
 
 
-def a_dispatcher(manager: Any = None) -> Dispatcher:
+def a_dispatcher(manager=None):
     endpoints = [SchedulerEndpoint(manager), BaseAPI("scheduler")]
     return Dispatcher(
         endpoints,
@@ -87,7 +86,7 @@ def test_errors_reach_the_caller_and_the_log(caplog, answer, spec, logged, text)
         ({"method": "ping", "args": {}, REFUSED: ["x" * 999]}, "x" * 200),
     ],
 )
-def test_malformed_messages_get_an_answer(message: dict[str, Any], field: str) -> None:
+def test_malformed_messages_get_an_answer(message, field):
     with pytest.raises(oslo_messaging.rpc.dispatcher.ExpectedException) as caught:
         a_dispatcher().dispatch(Incoming(message))
     _cls, error, _traceback = caught.value.exc_info
@@ -104,7 +103,7 @@ def test_malformed_messages_get_an_answer(message: dict[str, Any], field: str) -
         ({"method": "select_destinations", "version": "5.0"}, None),
     ],
 )
-def test_no_heartbeats_without_a_method(message: dict[str, Any], timeout_left: int | None) -> None:
+def test_no_heartbeats_without_a_method(message, timeout_left):
     incoming = Incoming(message, client_timeout=4)
     served = timeout_left is not None
 
@@ -121,24 +120,22 @@ def test_no_heartbeats_without_a_method(message: dict[str, Any], timeout_left: i
 class FaultyManager:
     """Has a fault of its own in one method, and no argument but those named in the other."""
 
-    def select_destinations(self, context: Any) -> None:
+    def select_destinations(self, context):
         raise errors.InvalidRequest(field="f", reason="r") from ValueError("cause")
 
-    def delete_aggregate(self, context: Any, aggregate: Any) -> None:
+    def delete_aggregate(self, context, aggregate):
         {}["surprise"]
 
-    def update_aggregates(self, context: Any, aggregates: Any) -> None:
+    def update_aggregates(self, context, aggregates):
         self.update_aggregates(context, aggregates)
 
 
-def told(method: str, **arguments: Any) -> dict[str, Any]:
+def told(method, **arguments):
     """What travels to the caller."""
     message = {"method": method, "version": "4.5", "args": arguments}
     with pytest.raises(oslo_messaging.ExpectedException) as caught:
         a_dispatcher(FaultyManager()).dispatch(Incoming(message))
-    failure: dict[str, Any] = json.loads(
-        driver_common.serialize_remote_exception(caught.value.exc_info)
-    )
+    failure = json.loads(driver_common.serialize_remote_exception(caught.value.exc_info))
     return failure
 
 
@@ -163,11 +160,11 @@ def test_no_traceback_reaches_the_caller(method, arguments, name, text):
     assert "cause" not in failure["tb"][0]
 
 
-def test_context_of_the_message_is_current_in_the_method() -> None:
-    seen: list[tuple[Any, Any]] = []
+def test_context_of_the_message_is_current_in_the_method():
+    seen = []
 
     class Manager:
-        def select_destinations(self, context: Any) -> None:
+        def select_destinations(self, context):
             seen.append((context, oslo_context.get_current()))
 
     message = {"method": "select_destinations", "version": "4.5", "args": {}}

@@ -1,7 +1,5 @@
 """Which bus a configuration leads to."""
 
-import pathlib
-
 import oslo_messaging
 import pytest
 from oslo_config import cfg
@@ -12,7 +10,7 @@ from scheduler.rpc import transport as bus
 
 
 @pytest.fixture
-def conf() -> cfg.ConfigOpts:
+def conf():
     """Options of this test alone, without a file."""
     made = cfg.ConfigOpts()
     options.register_all(made)
@@ -20,14 +18,14 @@ def conf() -> cfg.ConfigOpts:
     return made
 
 
-def configured(conf: cfg.ConfigOpts, folder: pathlib.Path, text: str) -> cfg.ConfigOpts:
+def configured(conf, folder, text):
     path = folder / "nova.conf"
     path.write_text(text)
     conf(["--config-file", str(path)], project="nova", default_config_dirs=[])
     return conf
 
 
-def url_of(conf: cfg.ConfigOpts) -> str:
+def url_of(conf):
     made = bus.get_transport(conf)
     made.cleanup()
     return str(oslo_messaging.TransportURL.parse(conf))
@@ -55,16 +53,16 @@ def url_of(conf: cfg.ConfigOpts) -> str:
         ("fake_rabbit = true", "fake:///"),
     ],
 )
-def test_url(conf: cfg.ConfigOpts, tmp_path: pathlib.Path, text: str, url: str) -> None:
+def test_url(conf, tmp_path, text, url):
     assert url_of(configured(conf, tmp_path, f"[DEFAULT]\n{text}\n")) == url
 
 
-def test_nothing_configured_is_the_bus_in_this_process(conf: cfg.ConfigOpts) -> None:
+def test_nothing_configured_is_the_bus_in_this_process(conf):
     assert bus.is_in_process(conf)
     assert url_of(conf) == "fake:///"
 
 
-def test_exchange_is_novas(conf: cfg.ConfigOpts, tmp_path: pathlib.Path) -> None:
+def test_exchange_is_novas(conf, tmp_path):
     bus.get_transport(conf).cleanup()
     assert conf.control_exchange == "nova"
 

@@ -1,7 +1,6 @@
 """Recorded messages through the serializer, the endpoint and the manager, file by file."""
 
 import json
-from typing import Any
 
 import pytest
 from oslo_messaging._drivers.common import serialize_remote_exception
@@ -15,7 +14,7 @@ from tests.unit.test_manager import a_manager
 
 SERIALIZER = RequestContextSerializer()
 
-FANOUTS: dict[str, tuple[Any, ...]] = {
+FANOUTS = {
     "fanout-update_aggregates.cast": (objects.Aggregate, "az-east"),
     "derived-newton-update_aggregates-v4.1.cast": (objects.Aggregate, "az-east"),
     "fanout-delete_aggregate.cast": (objects.Aggregate, "az-east"),
@@ -26,7 +25,7 @@ FANOUTS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def dispatched(name: str, driver: RecordingDriver) -> Any:
+def dispatched(name, driver):
     """What the endpoint returns for the recorded message."""
     message = wire_samples.load(name)
     context = RequestContext.from_dict(_context_of(message), overwrite=False)
@@ -37,13 +36,13 @@ def dispatched(name: str, driver: RecordingDriver) -> Any:
     return getattr(endpoint, message["method"])(context, **arguments)
 
 
-def _context_of(message: dict[str, Any]) -> dict[str, Any]:
+def _context_of(message):
     prefix = "_context_"
     return {k.removeprefix(prefix): v for k, v in message.items() if k.startswith(prefix)}
 
 
 @pytest.mark.parametrize("name", FANOUTS)
-def test_broadcasts_reach_the_host_manager(name: str) -> None:
+def test_broadcasts_reach_the_host_manager(name):
     driver = RecordingDriver()
     dispatched(name, driver)
     message = wire_samples.load(name)
@@ -70,7 +69,7 @@ def test_broadcasts_reach_the_host_manager(name: str) -> None:
         ("rich", "derived-newton-select_destinations-numa.reply"),
     ],
 )
-def test_newton_s_reply(kind: str, reply: str) -> None:
+def test_newton_s_reply(kind, reply):
     recorded = wire_samples.load(reply)["result"]
     limits = dict(recorded[0]["limits"])
     if "numa_topology" in limits:
@@ -111,7 +110,7 @@ WITH_CONTEXT = [name for name in wire_samples.names() if _context_of(wire_sample
 
 
 @pytest.mark.parametrize("name", WITH_CONTEXT)
-def test_contexts_come_and_go_unchanged(name: str) -> None:
+def test_contexts_come_and_go_unchanged(name):
     """Keys of Havana, of Newton and of today, into logs, casts and notifications."""
     theirs = _context_of(wire_samples.load(name))
     context = SERIALIZER.deserialize_context(theirs)
@@ -124,7 +123,7 @@ def test_contexts_come_and_go_unchanged(name: str) -> None:
     assert (logged["request_id"], logged["user_id"]) == (theirs["request_id"], theirs["user_id"])
 
 
-def test_an_error_without_a_reason_is_as_nova_rebuilds_it() -> None:
+def test_an_error_without_a_reason_is_as_nova_rebuilds_it():
     theirs = json.loads(wire_samples.load("error-no_valid_host-empty_reason.reply")["failure"])
     error = errors.NoValidHost(reason="")
     try:

@@ -6,40 +6,39 @@ import json
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import pytest
 
 from scheduler import errors
 from scheduler.web import server
-from scheduler.web.server import KnownNames, Request, Response, Routes, Server
+from scheduler.web.server import KnownNames, Response, Routes, Server
 from tests.unit.web.asking import SECONDS, ask
 
 MACHINE = "sched1"
 MORE = ["Metrics.Example.org", "proxy"]
 
 
-def echo(request: Request) -> Response:
+def echo(request):
     return Response.of_json([request.path, request.rest, dict(request.query)])
 
 
-def broken(request: Request) -> Response:
+def broken(request):
     raise RuntimeError("out of order")
 
 
-def busy(request: Request) -> Response:
+def busy(request):
     raise TimeoutError("the hub is slow")
 
 
 @pytest.fixture
-def listening() -> Iterator[socket.socket]:
+def listening():
     with server.bind("127.0.0.1", 0, "[x] y") as opened:
         yield opened
 
 
 @pytest.fixture
-def routes() -> Routes:
+def routes():
     made = Routes()
     made.add("/hello", lambda _request: Response.of_text("hello"))
     for path in ("/status", "/status/", "/status/decisions/"):
@@ -50,7 +49,7 @@ def routes() -> Routes:
 
 
 @pytest.fixture
-def served(listening: socket.socket, routes: Routes) -> Iterator[socket.socket]:
+def served(listening, routes):
     """A socket that one server answers."""
     started = Server(listening, routes, "test", KnownNames())
     started.start()
@@ -67,7 +66,7 @@ def served(listening: socket.socket, routes: Routes) -> Iterator[socket.socket]:
         ("/status/decisions/req%201", ["/status/decisions/req 1", "req 1", {}]),
     ],
 )
-def test_answered(routes: Routes, target: str, answer: list[object]) -> None:
+def test_answered(routes, target, answer):
     response = routes.answer("GET", target, {})
     assert (response.status, json.loads(response.body)) == (200, answer)
 
@@ -82,13 +81,13 @@ def test_answered(routes: Routes, target: str, answer: list[object]) -> None:
         ("HEAD", "/", 200, "/\n/broken\n/busy\n/hello\n/status\n/status/\n/status/decisions/"),
     ],
 )
-def test_status(routes: Routes, method: str, target: str, status: int, body: str) -> None:
+def test_status(routes, method, target, status, body):
     response = routes.answer(method, target, {})
     assert (response.status, response.body.decode()) == (status, f"{body}\n")
 
 
 @pytest.mark.parametrize(("method", "body"), [("GET", b"hello\n"), ("HEAD", b"")])
-def test_get_and_head(served: socket.socket, method: str, body: bytes) -> None:
+def test_get_and_head(served, method, body):
     reply = ask(served, "/hello", method)
     assert (reply.status, reply.headers["content-length"], reply.body) == (200, "6", body)
     assert reply.headers["content-type"] == "text/plain; charset=utf-8"
@@ -96,7 +95,7 @@ def test_get_and_head(served: socket.socket, method: str, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "OPTIONS", "BREW"])
-def test_nothing_can_be_changed(served: socket.socket, method: str) -> None:
+def test_nothing_can_be_changed(served, method):
     reply = ask(served, "/hello", method)
     assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD")
 
@@ -110,7 +109,7 @@ def test_nothing_can_be_changed(served: socket.socket, method: str) -> None:
         (b"GET /hello HTTP/1.1\r\n" + 200 * b"X: 1\r\n" + b"\r\n", b"431"),
     ],
 )
-def test_nonsense(served: socket.socket, sent: bytes, answered: bytes) -> None:
+def test_nonsense(served, sent, answered):
     with socket.create_connection(served.getsockname(), timeout=SECONDS) as client:
         client.sendall(sent)
         client.shutdown(socket.SHUT_WR)
@@ -118,12 +117,12 @@ def test_nonsense(served: socket.socket, sent: bytes, answered: bytes) -> None:
     assert ask(served, "/hello").status == 200
 
 
-def test_clients_that_say_nothing_keep_nobody_waiting(served: socket.socket) -> None:
+def test_clients_that_say_nothing_keep_nobody_waiting(served):
     with socket.create_connection(served.getsockname()):
         assert ask(served, "/hello").status == 200
 
 
-def test_several_serve_one_socket(listening: socket.socket, routes: Routes) -> None:
+def test_several_serve_one_socket(listening, routes):
     several = [Server(listening, routes, f"test-{number}") for number in range(3)]
     for each in several:
         each.start()
@@ -136,7 +135,7 @@ def test_several_serve_one_socket(listening: socket.socket, routes: Routes) -> N
 def test_a_path_that_is_asked_too_often_keeps_no_other_waiting(listening, routes):
     free, entered = threading.Event(), threading.Semaphore(0)
 
-    def slow(request: Request) -> Response:
+    def slow(request):
         entered.release()
         free.wait(SECONDS)
         return Response.of_text("done")
@@ -173,7 +172,7 @@ def test_the_slowest_client_makes_room(served, monkeypatch):
         assert slow[3].recv(100).startswith(b"HTTP/1.0 200")
 
 
-def test_an_address_that_cannot_be_used(listening: socket.socket) -> None:
+def test_an_address_that_cannot_be_used(listening):
     taken = listening.getsockname()[1]
     for host, port, reason in (
         ("127.0.0.1", taken, "Address already in use"),
@@ -183,7 +182,7 @@ def test_an_address_that_cannot_be_used(listening: socket.socket) -> None:
             server.bind(host, port, "[x] y")
 
 
-def test_ipv6() -> None:
+def test_ipv6():
     assert server.at("::1", 80) == "[::1]:80"
     with server.bind("::1", 0, "[x] y") as opened:
         assert opened.family == socket.AF_INET6
@@ -206,7 +205,7 @@ UNKNOWN = (
 @pytest.mark.parametrize(
     ("header", "is_known"), [*((h, True) for h in KNOWN), *((h, False) for h in UNKNOWN)]
 )
-def test_known_names(header: str | None, is_known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_names(header, is_known, monkeypatch):
     monkeypatch.setattr(socket, "gethostname", lambda: MACHINE)
     assert KnownNames(MORE).knows(header) is is_known
     assert KnownNames(["*"]).knows(header)
@@ -219,7 +218,7 @@ def test_known_names(header: str | None, is_known: bool, monkeypatch: pytest.Mon
         *((each, False) for each in ("10.0.0.7:9642", "[fe80::1]", "evil.example")),
     ],
 )
-def test_addresses_that_are_listed_are_the_only_ones(header: str, is_known: bool) -> None:
+def test_addresses_that_are_listed_are_the_only_ones(header, is_known):
     assert KnownNames(["10.0.0.9", "proxy"], "10.0.0.5").knows(header) is is_known
 
 
@@ -231,7 +230,7 @@ def test_addresses_that_are_listed_are_the_only_ones(header: str, is_known: bool
         *((hosts, 403) for hosts in (["localhost", "evil.example"], ["evil.example", "localhost"])),
     ],
 )
-def test_names_over_a_socket(served: socket.socket, hosts: list[str], status: int) -> None:
+def test_names_over_a_socket(served, hosts, status):
     connection = http.client.HTTPConnection(*served.getsockname()[:2], timeout=60)
     connection.putrequest("GET", "/", skip_host=True)
     for each in hosts:

@@ -5,11 +5,10 @@ import os
 import pathlib
 import socket
 import tempfile
-from collections.abc import Iterator
 
 import pytest
 
-from scheduler.web.server import Request, Response, Routes
+from scheduler.web.server import Response, Routes
 from scheduler.web.workers import Answer, Workers
 
 NOBODY = 2**22 + 1
@@ -17,13 +16,13 @@ NOBODY = 2**22 + 1
 
 
 @pytest.fixture
-def folder() -> Iterator[pathlib.Path]:
+def folder():
     # pytest's own folders have names too long for sockets.
     with tempfile.TemporaryDirectory() as made:
         yield pathlib.Path(made)
 
 
-def whoami(request: Request) -> Response:
+def whoami(request):
     return Response.of_text(f"{os.getpid()} {request.query.get('q')}")
 
 
@@ -32,7 +31,7 @@ PATIENCE_SECONDS = 3.0
 
 
 @pytest.fixture
-def joined(folder: pathlib.Path) -> Iterator[Workers]:
+def joined(folder):
     """The workers of *folder*, of whom this process is one."""
     workers, routes = Workers(folder, timeout_seconds=PATIENCE_SECONDS), Routes()
     routes.add("/whoami", whoami)
@@ -42,17 +41,17 @@ def joined(folder: pathlib.Path) -> Iterator[Workers]:
     assert list(folder.iterdir()) == []
 
 
-def mine(body: str, status: int = 200) -> Answer:
+def mine(body, status=200):
     return Answer(os.getpid(), status, f"{body}\n".encode())
 
 
-def test_ask(joined: Workers) -> None:
+def test_ask(joined):
     assert joined.pids == [os.getpid()]
     assert joined.ask("/whoami?q=1") == [mine(f"{os.getpid()} 1")]
     assert joined.ask("/else") == [mine("not found", 404)]
 
 
-def test_a_worker_that_was_killed_is_forgotten(joined: Workers, folder: pathlib.Path) -> None:
+def test_a_worker_that_was_killed_is_forgotten(joined, folder):
     left = folder / f"{NOBODY}.socket"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(left))
@@ -61,7 +60,7 @@ def test_a_worker_that_was_killed_is_forgotten(joined: Workers, folder: pathlib.
     assert not left.exists()
 
 
-def test_a_worker_that_does_not_answer(joined: Workers, folder: pathlib.Path) -> None:
+def test_a_worker_that_does_not_answer(joined, folder):
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(folder / f"{NOBODY}.socket"))
         silent.listen()
@@ -70,7 +69,7 @@ def test_a_worker_that_does_not_answer(joined: Workers, folder: pathlib.Path) ->
     (folder / f"{NOBODY}.socket").unlink()
 
 
-def test_without_a_folder_there_is_nobody() -> None:
+def test_without_a_folder_there_is_nobody():
     workers = Workers(None)
     with contextlib.ExitStack() as ending:
         workers.join(Routes(), ending)

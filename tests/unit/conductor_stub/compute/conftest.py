@@ -6,7 +6,7 @@ from tests.unit.conductor_stub.compute.fleets import Fleet
 
 
 @pytest.fixture
-def fleet(database) -> Fleet:
+def fleet(database):
     fleet = Fleet(database)
     fleet.ends.news.clear()
     return fleet

@@ -3,7 +3,6 @@
 import datetime
 import json
 from contextlib import nullcontext
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,6 @@ from conductor_stub.compute.host_rows import HostRows
 from conductor_stub.compute.node_report import DEVICES_KEY, NodeReport
 from scheduler import errors, objects
 from scheduler.db import compute_nodes, groups, instances
-from scheduler.db.database import Database
 from scheduler.pci.devices import Pools
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.compute.fleets import an_instance
@@ -23,7 +21,7 @@ GPU = profiles.PciPool("10de", "1db4", 1)
 CELL = profiles.NumaCell(frozenset(range(4)), 2048)
 
 
-def a_host(database: Database, **kind: Any) -> HostRows:
+def a_host(database, **kind):
     """A registered host of 4 vCPUs, 2048 MB (512 of them reserved) and 100 GB."""
     plan = profiles.HostPlan("h1", profiles.HostKind("k", 4, 2048, 100, **kind))
     rows = HostRows(database, NodeReport(plan, builders.conf(), lambda: NOW))
@@ -32,12 +30,12 @@ def a_host(database: Database, **kind: Any) -> HostRows:
     return rows
 
 
-def node_of(database: Database) -> Any:
+def node_of(database):
     with database.read() as conn:
         return compute_nodes.list_all(conn, "h1")[0]
 
 
-def read(database: Database, uuid: str) -> objects.Instance:
+def read(database, uuid):
     with database.read() as conn:
         return instances.get(conn, uuid)
 

@@ -3,7 +3,6 @@
 import dataclasses
 import datetime
 from contextlib import nullcontext
-from typing import Any
 
 import pytest
 
@@ -30,7 +29,7 @@ SIZES = {"vcpus": 1, "memory_mb": 512, "root_gb": 10, "ephemeral_gb": 0, "os_typ
 STATE = {"vm_state": "active", "task_state": None, "project_id": "p", "system_metadata": {}}
 
 
-def a_node(*parts: NumaCell | PciPool, stats: Any = None, **options: Any) -> NodeReport:
+def a_node(*parts, stats=None, **options):
     cells = tuple(part for part in parts if isinstance(part, NumaCell))
     pools = tuple(
         part if cells else dataclasses.replace(part, numa_node=None)
@@ -54,9 +53,9 @@ def an_instance(*requests, cells=None, policy=None, **more):
     )
 
 
-def moved_in(node: NodeReport, *newcomers: objects.Instance) -> list[objects.Instance]:
+def moved_in(node, *newcomers):
     """The instances as they are after the host took them one by one."""
-    present: list[objects.Instance] = []
+    present = []
     for newcomer in newcomers:
         place = node.place(present, newcomer, {})
         if place.topology is not None:
@@ -66,12 +65,12 @@ def moved_in(node: NodeReport, *newcomers: objects.Instance) -> list[objects.Ins
     return present
 
 
-def pools_left(node: NodeReport, present: list[objects.Instance]) -> list[tuple[str, int]]:
+def pools_left(node, present):
     pools = objects.PciDevicePoolList.from_text(node.columns(present, 0)["pci_stats"])
     return [(pool.product_id, pool.count) for pool in pools or ()]
 
 
-def cells_left(node: NodeReport, present: list[objects.Instance]) -> list[objects.NUMACell]:
+def cells_left(node, present):
     topology = objects.NUMATopology.from_text(node.columns(present, 0)["numa_topology"])
     assert topology is not None
     return list(topology.cells)

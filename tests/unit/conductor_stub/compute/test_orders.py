@@ -94,7 +94,7 @@ def test_a_failed_build_goes_back_to_the_conductor_with_all_that_came(fleet, hos
 
 
 def test_the_seed_decides_which_builds_fail(fleet):
-    def outcomes() -> list[str]:
+    def outcomes():
         hosts = fleet.make(fail_rate=0.5)
         made = [an_instance(fleet.database) for _ in range(8)]
         for instance in made:
@@ -109,7 +109,7 @@ def test_the_seed_decides_which_builds_fail(fleet):
 def test_an_instance_deleted_during_its_build_is_cleaned_up_silently(fleet):
     instance, waited = an_instance(fleet.database), []
 
-    def delete(seconds: float) -> None:
+    def delete(seconds):
         waited.append((seconds, fleet.node().running_vms))
         fleet.hosts.hosts[FIRST].terminate(CONTEXT, instance.uuid)
 
@@ -125,7 +125,7 @@ def test_an_instance_deleted_during_its_build_is_cleaned_up_silently(fleet):
 def test_no_more_builds_at_once_than_configured_and_never_more_than_fit(fleet):
     gate, begun, most = threading.Event(), threading.Semaphore(0), []
 
-    def pause(seconds: float) -> None:
+    def pause(seconds):
         begun.release()
         most.append(fleet.node().current_workload)
         assert gate.wait(30)

@@ -8,11 +8,11 @@ from conductor_stub.compute import profiles
 from scheduler import errors
 
 
-def kind(name: str, **changes) -> profiles.HostKind:
+def kind(name, **changes):
     return profiles.HostKind(name, vcpus=4, memory_mb=4096, local_gb=40, **changes)
 
 
-def amounts(plans: list[profiles.HostPlan]) -> dict[str, int]:
+def amounts(plans):
     return dict(collections.Counter(plan.kind.name for plan in plans))
 
 
