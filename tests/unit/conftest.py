@@ -1,8 +1,6 @@
 """An SQLite database as ``db sync`` leaves it, for whoever wants one."""
 
-import pathlib
 import shutil
-from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -14,7 +12,7 @@ SETTINGS = {"db_retry_interval": 0, "db_max_retry_interval": 0, "max_retries": 1
 
 
 @pytest.fixture(scope="session")
-def synced_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+def synced_file(tmp_path_factory):
     """An SQLite file as ``db sync`` leaves it, to be copied."""
     path = tmp_path_factory.mktemp("synced") / "nova.sqlite"
     database = Database(f"sqlite:///{path}", settings=SETTINGS)
@@ -24,7 +22,7 @@ def synced_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 @pytest.fixture
-def synced_database(synced_file: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Database]:
+def synced_database(synced_file, tmp_path):
     """A database with all tables and what ``db sync`` fills in."""
     path = shutil.copy(synced_file, tmp_path / "nova.sqlite")
     database = Database(f"sqlite:///{path}", settings=SETTINGS)
@@ -33,7 +31,13 @@ def synced_database(synced_file: pathlib.Path, tmp_path: pathlib.Path) -> Iterat
 
 
 @pytest.fixture
-def make_url(tmp_path: pathlib.Path) -> Callable[[], str]:
+def database(synced_database):
+    """The same; another in folders whose tests want rows in it."""
+    return synced_database
+
+
+@pytest.fixture
+def make_url(tmp_path):
     """Makes empty databases, of which it says the URLs."""
     count = iter(range(100))
     return lambda: f"sqlite:///{tmp_path}/{next(count)}.sqlite"

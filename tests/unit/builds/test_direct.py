@@ -1,7 +1,5 @@
 """Attempts as Havana counted them, and the servers and groups that an old request names."""
 
-from typing import Any
-
 import pytest
 
 from scheduler import errors, objects
@@ -21,12 +19,12 @@ from scheduler.drivers import Scheduler
     ("hints", "group"),
     [({"group": "web"}, "web"), ({"group": ["web"]}, "web"), ({"group": ""}, None), (None, None)],
 )
-def test_groups_in_hints(hints: Any, group: str | None) -> None:
+def test_groups_in_hints(hints, group):
     assert hinted_group({"scheduler_hints": hints}) == group
 
 
 @pytest.mark.parametrize("spec", [{}, {"instance_uuids": "u"}, {"instance_uuids": [1]}, None, []])
-def test_requests_that_name_no_servers(spec: Any) -> None:
+def test_requests_that_name_no_servers(spec):
     with pytest.raises(errors.InvalidRequest, match="request_spec"):
         instance_uuids(spec)
 
@@ -45,7 +43,7 @@ TRIED = [["h1", "n1"]]
         ({"force_hosts": []}, 3, {"num_attempts": 1, "hosts": []}),
     ],
 )
-def test_counting(properties: dict[str, Any], most: int, retry: dict[str, Any] | None) -> None:
+def test_counting(properties, most, retry):
     count_attempt(properties, ["uuid"], most)
     assert properties.get("retry") == retry
 
@@ -59,7 +57,7 @@ def test_counting(properties: dict[str, Any], most: int, retry: dict[str, Any] |
         ({"num_attempts": [1]}, "retry.num_attempts"),
     ],
 )
-def test_what_cannot_be_counted_on_is_refused(retry: Any, field: str) -> None:
+def test_what_cannot_be_counted_on_is_refused(retry, field):
     with pytest.raises(errors.InvalidRequest) as refused:
         count_attempt({"retry": retry}, ["uuid"], 3)
     assert refused.value.kwargs["field"] == f"filter_properties.{field}"
@@ -78,13 +76,13 @@ NOTED = {"retry": {"num_attempts": 1, "hosts": [["h", "n"]]}, **LIMITS}
         ({"force_hosts": ["h"]}, {"force_hosts": ["h"]}),
     ],
 )
-def test_noting(properties: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_noting(properties, expected):
     record_choice(properties, {"host": "h", "nodename": "n", **LIMITS})
     assert properties == expected
 
 
-def test_members_and_hosts_of_a_group(synced_database: Any) -> None:
-    with synced_database.write() as connection:
+def test_members_and_hosts_of_a_group(database):
+    with database.write() as connection:
         for number, host in {1: "h1", 2: "h1", 3: "h2", 4: None, 5: "h3"}.items():
             metadata = {"group": "web" if number != 5 else "db", "image": "web"}
             instance = objects.Instance(uuid=f"u{number}", host=host, system_metadata=metadata)
@@ -92,10 +90,10 @@ def test_members_and_hosts_of_a_group(synced_database: Any) -> None:
         instances.destroy(connection, "u2")
         left = {"instance_uuid": "u5", "key": "group", "value": "web", "deleted": 1}
         connection.execute(tables.instance_system_metadata.insert().values(left))
-    rows = InstanceRows(lambda: synced_database, None, "s")  # type: ignore[arg-type]
+    rows = InstanceRows(lambda: database, None, "s")
 
     class Havana(Scheduler):
-        builds = DirectBuilds(rows, None, None, 3)  # type: ignore[arg-type]
+        builds = DirectBuilds(rows, None, None, 3)
 
     assert list(rows.group_members("web")) == ["u1", "u3", "u4"]
     assert Havana().group_hosts(None, "web") == ["h1", "h2"]

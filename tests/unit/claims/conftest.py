@@ -14,10 +14,7 @@ import pytest
 
 from scheduler.db.database import Database
 from tests.unit.claims.fleets import SETTINGS, Fleet, Worker
-from tests.unit.db.conftest import database
 from tests.unit.hosts.reading import Clock
-
-__all__ = ["database"]
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import datetime
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,14 +11,13 @@ import pytest
 from scheduler import exit_codes
 from scheduler.cli import app
 from scheduler.db import rows, services
-from scheduler.db.database import Database
 from tests.builders import put_node
 
 Run = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-def own_logging() -> Iterator[None]:
+def own_logging():
     """The program sets up logging; give it back as it was."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
@@ -30,23 +29,17 @@ def own_logging() -> Iterator[None]:
 
 
 @pytest.fixture
-def config_file(tmp_path) -> str:
+def config_file(tmp_path):
     file = tmp_path / "nova.conf"
     file.write_text(f"[database]\nconnection = sqlite:///{tmp_path}/nova.sqlite\n")
     return str(file)
 
 
 @pytest.fixture
-def database(synced_database) -> Database:
-    """Tables ready, no rows but what ``db sync`` makes."""
-    return synced_database
-
-
-@pytest.fixture
-def run(config_file, capsys) -> Run:
+def run(config_file, capsys):
     """Run a command; give its exit status, its output and its errors."""
 
-    def run(*words: str) -> tuple[object, str, str]:
+    def run(*words):
         status: object
         try:
             status = app.main(["--config-file", config_file, *words])
@@ -59,10 +52,10 @@ def run(config_file, capsys) -> Run:
 
 
 @pytest.fixture
-def manage(run) -> Run:
+def manage(run):
     """Run a command that prints JSON if anything; give that."""
 
-    def manage(*words: str, status: int = exit_codes.OK) -> Any:
+    def manage(*words, status=exit_codes.OK):
         result, out, err = run("-f", "json", *words)
         assert (result, err) == (status, "")
         return json.loads(out)
@@ -71,10 +64,10 @@ def manage(run) -> Run:
 
 
 @pytest.fixture
-def refused(run) -> Run:
+def refused(run):
     """Run a command that must fail; give the one line that it says."""
 
-    def refused(*words: str, status: int = exit_codes.FAILURE) -> str:
+    def refused(*words, status=exit_codes.FAILURE):
         result, out, err = run(*words)
         assert (result, out) == (status, "")
         assert "Traceback" not in err
@@ -90,12 +83,12 @@ AddHost = Callable[..., int]
 
 
 @pytest.fixture
-def add_host(database) -> AddHost:
+def add_host(database):
     """Give a host a compute node of 16 CPUs and a service that has just sent a heartbeat."""
 
-    def add(host: str, *, silent_seconds: int = 0, **values: Any) -> int:
+    def add(host, *, silent_seconds=0, **values):
         seen = rows.utcnow() - datetime.timedelta(seconds=silent_seconds)
-        node: dict[str, Any] = {
+        node = {
             "vcpus": 16,
             "vcpus_used": 4,
             "memory_mb": 32768,

@@ -23,9 +23,9 @@ from tests.unit.conductor_stub.driving import wanted_of
 class Scheduler:
     """Answers with *answer*, or raises it; keeps the requests."""
 
-    def __init__(self) -> None:
-        self.answer: Any = []
-        self.asked: list[Any] = []
+    def __init__(self):
+        self.answer = []
+        self.asked = []
 
     def select_destinations(self, context, spec, uuids, return_objects, return_alternates):
         self.asked.append(spec)
@@ -37,13 +37,13 @@ class Scheduler:
 class Compute:
     """Keeps the casts, by method; speaks Newton when told so."""
 
-    def __init__(self) -> None:
-        self.sent: dict[str, list[tuple[str, Any]]] = defaultdict(list)
+    def __init__(self):
+        self.sent = defaultdict(list)
         self.casts = self.sent["build_and_run_instance"]
         self.speaks_newton = False
-        self.unreachable: set[str] = set()
+        self.unreachable = set()
 
-    def takes_spec_objects(self) -> bool:
+    def takes_spec_objects(self):
         return not self.speaks_newton
 
     def cast(self, context, host, method, **arguments):
@@ -55,8 +55,8 @@ class Compute:
 class Told:
     """Keeps the notifications."""
 
-    def __init__(self) -> None:
-        self.errors: list[Any] = []
+    def __init__(self):
+        self.errors = []
 
     def task_failed(self, context, task, uuid, legacy_spec, spec, error, state="error"):
         kept = {"task": task, "instance_uuid": uuid, "error": error, "state": state}
@@ -66,9 +66,9 @@ class Told:
 class Booking(Claims):
     """Claims the hosts that *bookable* names, all that need no claim if it is None."""
 
-    def __init__(self) -> None:
-        self.bookable: Any = None
-        self.released: list[tuple[bool, str]] = []
+    def __init__(self):
+        self.bookable = None
+        self.released = []
 
     def claim(self, context, spec, instance_uuid, selection):
         if self.bookable is None:
@@ -78,12 +78,6 @@ class Booking(Claims):
 
     def release(self, context, instance_uuid):
         self.released.append((context.is_admin, instance_uuid))
-
-
-@pytest.fixture
-def database(synced_database):
-    """A database with all tables and nothing but the first content in them."""
-    return synced_database
 
 
 @dataclasses.dataclass
@@ -99,7 +93,7 @@ class Conductor:
     databases: Databases | None = None
 
     @property
-    def manager(self) -> ComputeTaskManager:
+    def manager(self):
         conf = builders.conf(**self.options)
         stores = Stores(self.databases or Databases(self.database), conf.default_availability_zone)
         failures = Failures(stores, self.told, host="sched1")

@@ -1,15 +1,10 @@
 """The services row and its heartbeats, on a database."""
 
-import pathlib
-from collections.abc import Iterator
-
 import pytest
 import sqlalchemy as sa
 
 from scheduler.daemon.periodic import SERVICE_VERSION, ServiceHeartbeat
-from scheduler.db import migration
 from scheduler.db import services as service_rows
-from scheduler.db.database import Database
 from scheduler.db.tables import services
 from tests.builders import a_conf
 from tests.unit.db.builders import delete_host
@@ -17,15 +12,7 @@ from tests.unit.db.builders import delete_host
 BINARY = "nova-scheduler"
 
 
-@pytest.fixture
-def database(tmp_path: pathlib.Path) -> Iterator[Database]:
-    made = Database(f"sqlite:///{tmp_path}/nova.sqlite", settings={"db_max_retries": 0})
-    migration.sync(made)
-    yield made
-    made.dispose()
-
-
-def a_heartbeat(database: Database, **options: object) -> ServiceHeartbeat:
+def a_heartbeat(database, **options):
     conf = a_conf()
     conf.set_override("host", "sched1")
     for name, value in options.items():
@@ -33,7 +20,7 @@ def a_heartbeat(database: Database, **options: object) -> ServiceHeartbeat:
     return ServiceHeartbeat(conf, database, BINARY, "scheduler")
 
 
-def rows(database: Database) -> list[sa.RowMapping]:
+def rows(database):
     with database.read() as connection:
         return list(connection.execute(sa.select(services)).mappings())
 
@@ -42,7 +29,7 @@ def rows(database: Database) -> list[sa.RowMapping]:
     ("enabled", "disabled", "reason"),
     [(True, False, None), (False, True, "New service disabled due to config option.")],
 )
-def test_new_row(database: Database, enabled: bool, disabled: bool, reason: str | None) -> None:
+def test_new_row(database, enabled, disabled, reason):
     a_heartbeat(database, enable_new_services=enabled).register()
 
     (row,) = rows(database)
@@ -51,7 +38,7 @@ def test_new_row(database: Database, enabled: bool, disabled: bool, reason: str 
     assert (row.version, row.report_count, row.forced_down) == (SERVICE_VERSION, 0, False)
 
 
-def test_workers_share_the_row_and_the_operators_choice_stays(database: Database) -> None:
+def test_workers_share_the_row_and_the_operators_choice_stays(database):
     first = a_heartbeat(database)
     first.register()
     first.start()
@@ -79,7 +66,7 @@ def test_version_is_brought_up_to_date(database, caplog):
     assert text in caplog.text
 
 
-def test_beats_count_on(database: Database) -> None:
+def test_beats_count_on(database):
     heartbeat = a_heartbeat(database)
     heartbeat.register()
     heartbeat.beat()
@@ -96,7 +83,7 @@ def test_beats_count_on(database: Database) -> None:
     assert rows(database)[0].report_count == 3
 
 
-def test_failure_and_recovery(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+def test_failure_and_recovery(database, caplog):
     caplog.set_level("INFO")
     heartbeat = a_heartbeat(database)
     heartbeat.register()
@@ -117,7 +104,7 @@ def test_failure_and_recovery(database: Database, caplog: pytest.LogCaptureFixtu
     assert rows(database)[0].last_seen_up is not None
 
 
-def test_deleted_row_is_made_again(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+def test_deleted_row_is_made_again(database, caplog):
     heartbeat = a_heartbeat(database)
     heartbeat.register()
     with database.write() as connection:

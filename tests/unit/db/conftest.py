@@ -14,12 +14,6 @@ from scheduler.db.database import Database
 
 
 @pytest.fixture
-def database(synced_database: Database) -> Database:
-    """A database with all tables and what ``db sync`` fills in."""
-    return synced_database
-
-
-@pytest.fixture
 def conn(database: Database) -> Iterator[Connection]:
     """A connection in one write transaction for the whole test."""
     with database.write() as connection:

@@ -1,7 +1,5 @@
 """Records in the database: written in the background, purged, never where they do not belong."""
 
-from pathlib import Path
-
 import pytest
 import sqlalchemy as sa
 
@@ -13,17 +11,12 @@ from scheduler.explain.store import Store, check_ready
 from tests.builders import a_conf
 
 
-@pytest.fixture
-def database(synced_database: Database) -> Database:
-    return synced_database
-
-
-def a_record(number: int) -> DecisionRecord:
+def a_record(number):
     uuids = (f"uuid-{number}", "uuid-of-all")
     return DecisionRecord(f"req-{number}", uuids, 2, 7, outcome="no_host_fits", failure="No")
 
 
-def found(database: Database, name: str) -> list[str | None]:
+def found(database, name):
     with database.read() as connection:
         return [told["request_id"] for told in decisions.find(connection, name)]
 
@@ -38,7 +31,7 @@ def test_a_database_that_is_away_holds_nobody_up(tmp_path, caplog):
     assert ["not written" in each.getMessage() for each in warnings] == [True]
 
 
-def test_no_more_records_are_kept_than_asked_for(database: Database) -> None:
+def test_no_more_records_are_kept_than_asked_for(database):
     """However many come between two purges that time alone would make due."""
     store = Store(database, "sched1", 7, 200)
     for number in range(0, 1000, 50):
@@ -51,7 +44,7 @@ def test_no_more_records_are_kept_than_asked_for(database: Database) -> None:
 
 
 @pytest.mark.parametrize("kind", ["read_only", "without tables"])
-def test_records_are_written_only_where_they_belong(tmp_path: Path, kind: str) -> None:
+def test_records_are_written_only_where_they_belong(tmp_path, kind):
     conf = a_conf()
     conf.set_override("database", True, group="explain")
     url = f"sqlite:///{tmp_path}/nova.sqlite"
