@@ -66,13 +66,6 @@ MENDED = {
     "hosts that are no names": (
         {"method": "state_hosts", "namespace": "introspection", "args": {"hosts": [1]}},
         "hosts"),
-    "an argument that nests too deeply": (
-        {"method": "ping", "namespace": "baseapi", "args": {"arg": targets.mutations.deep(800)}},
-        "arg"),
-    "a context that nests too deeply": (
-        {"method": "ping", "namespace": "baseapi", "args": {"arg": 1},
-         "_context_service_catalog": targets.mutations.deep(800)},
-        "service_catalog"),
     "an old request for far too many servers": (
         {"method": "run_instance", "version": "2.9", "args": {
             "request_spec": {"instance_uuids": ["u"] * 10_001}, "admin_password": None,
