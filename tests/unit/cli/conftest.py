@@ -79,9 +79,6 @@ def refused(run):
     return refused
 
 
-AddHost = Callable[..., int]
-
-
 @pytest.fixture
 def add_host(database):
     """Give a host a compute node of 16 CPUs and a service that has just sent a heartbeat."""

@@ -53,16 +53,10 @@ def test_every_command_has_the_forms_for_programs(run, name):
 
 @pytest.mark.parametrize("name", app.COMMANDS)
 def test_every_command_explains_itself(run, name):
-    status, out, err = run(*name.split(), "--help")
-    assert (status, err) == (exit_codes.OK, "")
-    assert f"usage: nova-scheduler-manage {name} " in out
-
-
-@pytest.mark.parametrize("name", ["config validate", "host list"])
-def test_help_on_a_command(run, name):
-    status, out, _err = run("help", *name.split())
-    assert status == exit_codes.OK
-    assert f"usage: nova-scheduler-manage {name} " in out
+    for words in ([*name.split(), "--help"], ["help", *name.split()]):
+        status, out, err = run(*words)
+        assert (status, err) == (exit_codes.OK, "")
+        assert f"usage: nova-scheduler-manage {name} " in out
 
 
 def test_every_command_belongs_to_a_group_that_help_lists():
@@ -92,7 +86,7 @@ def test_without_tables_the_command_to_run_is_named(refused, name):
 
 
 @pytest.mark.parametrize("is_silent", [False, True], ids=["nobody listens", "nobody answers"])
-@pytest.mark.parametrize("words", ["host list", "config validate", "db check"])
+@pytest.mark.parametrize("words", ["host list", "config validate", "db check", "plan rules"])
 def test_a_person_does_not_wait_long_for_a_server_that_is_away(
     config_file, run, monkeypatch, is_silent, words
 ):

@@ -6,7 +6,6 @@ More mistakes, with the real programs: functional/test_mistakes.
 import json
 import pathlib
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -100,8 +99,6 @@ MISTAKES = {
     **mistakes(OTHERS, SURROUNDINGS),
     "line without a value": Mistake("[scheduler]\nworkers\n", ("nova.conf", "workers"), FILE),
 }
-
-Validate = Callable[..., tuple[int, list[str]]]
 
 
 @pytest.fixture

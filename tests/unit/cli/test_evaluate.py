@@ -80,15 +80,6 @@ def test_one_behaviour_alone(evaluate, files):
     assert evaluate("--semantics", "nothing", files[0])[0] == exit_codes.USAGE
 
 
-def test_what_is_not_a_case_is_one_line(evaluate, tmp_path):
-    path = tmp_path / "cases"
-    path.write_text("nonsense\n")
-    status, out, err = evaluate(str(path))
-    assert (status, out) == (exit_codes.FAILURE, "")
-    assert err.startswith(f"nova-scheduler-manage: error: {path}, line 1: not JSON")
-    assert err.count("\n") == 1
-
-
 def test_standard_input_and_nothing_of_the_message_bus(files):
     program = (
         "import sys; from scheduler.cli import app; status = app.main(sys.argv[1:]);"

@@ -2,8 +2,6 @@
 
 import datetime
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -21,7 +19,6 @@ WELL = {
 }
 
 LONG_AGO = datetime.datetime(2020, 1, 1)
-Check = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
