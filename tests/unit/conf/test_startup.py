@@ -118,19 +118,6 @@ def test_value_below_an_old_minimum_is_clamped(tmp_path, home, group, name, mini
     assert name in warnings[0]
 
 
-def test_checks_of_changed_files(tmp_path, home):
-    file = write(tmp_path, "[filter_scheduler]\nhost_subset_size = 0\n")
-    conf = parse("--config-file", file)
-    write(tmp_path, "[filter_scheduler]\nhost_subset_size = 3\n")
-    conf.reload_config_files()
-    check.validate(conf)
-    assert conf.filter_scheduler.host_subset_size == 3, "no longer raised to its minimum"
-    write(tmp_path, "[scheduler]\nworkers = x\n")
-    conf.reload_config_files()
-    with pytest.raises(errors.ConfigurationError, match="workers"):
-        check.validate(conf)
-
-
 @pytest.mark.parametrize(
     ("interval", "down_time", "expected"), [(10, 60, 60), (10, 10, 25), (30, 20, 75), (0, 1, 1)]
 )

@@ -46,18 +46,6 @@ def test_who_remembers_picks_over_a_fill(reservations, left_mb):
     assert world.driver.host_manager.state_of("h1").free_ram_mb == left_mb
 
 
-@pytest.mark.parametrize(
-    ("reservations", "left_mb"), [(Reservations, 4096), (NewtonReservations, 1024)]
-)
-def test_what_a_failed_request_leaves_until_the_next_fill(reservations, left_mb):
-    """With this project's reservations nothing; edge case 13."""
-    world = World(a_fleet(4096), reservations=reservations, options={"ram_allocation_ratio": 1.0})
-    assert world.ask(3072, *UUIDS[:2]) == []
-    assert world.driver.host_manager.state_of("h1").free_ram_mb == left_mb
-    world.fill()
-    assert world.driver.host_manager.state_of("h1").free_ram_mb == 4096
-
-
 def test_an_empty_fleet_stays_empty_until_the_task_runs(semantics):
     world = World(a_fleet(), options=semantics)
     assert world.ask() == []

@@ -1,16 +1,13 @@
 """Edge cases of reference page scheduling, section 15, by their numbers."""
 
-from unittest import mock
-
 import pytest
 
-from scheduler import errors, objects
-from scheduler.drivers.filter_scheduler import FilterScheduler
+from scheduler import objects
 from scheduler.filters.base import BaseHostFilter
-from scheduler.hosts.reservations import NewtonReservations, Reservations
+from scheduler.hosts.reservations import NewtonReservations
 from tests.builders import a_request
 from tests.unit.drivers.scheduling import a_clock, a_driver, select
-from tests.unit.evaluation.builders import NOW, UUIDS, a_fleet, a_node, a_service
+from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
 
 LATER = "2026-11-20T23:59:45Z"
 DRIVERS = ["filter_scheduler", "caching_scheduler", "chance_scheduler", "fake_scheduler"]
@@ -40,19 +37,6 @@ def semantics(request):
     return {"semantics": request.param}
 
 
-@pytest.mark.parametrize(("hosts", "expected"), [(1, ["h1"]), (2, None)])
-def test_1_one_host_left_needs_no_metric(hosts, expected):
-    weighers = ["nova.scheduler.weights.metrics.MetricsWeigher"]
-    plain = a_driver(a_fleet(*[4096] * hosts), weight_classes=weighers)
-    plain.conf.set_override("weight_setting", ["a=1"], group="metrics")
-    driver = FilterScheduler(plain.conf, plain.host_manager)
-    if expected is None:
-        with pytest.raises(errors.ComputeHostMetricNotFound):
-            select(driver, a_request())
-    else:
-        assert select(driver, a_request()) == expected
-
-
 @pytest.mark.parametrize(
     ("size", "expected"), [(9, {"h1", "h2", "h3"}), (2, {"h1", "h2"}), (0, {"h1"}), (-3, {"h1"})]
 )
@@ -68,14 +52,6 @@ def test_8_a_host_rejected_for_the_first_server_stays_out(semantics):
     assert select(driver, a_request(), *UUIDS[:2]) == ["h2", "h2"]
     assert driver.settings.policy.chain.filters[0].asked == ["h1", "h2", "h2"]
     assert select(driver, a_request(), UUIDS[2]) == ["h1"]
-
-
-def test_9_one_read_per_request(semantics):
-    driver = a_driver(a_fleet(8192, 8192), options=semantics)
-    reader = driver.host_manager._reader
-    reader.read = mock.Mock(side_effect=reader.read)
-    select(driver, a_request(), *UUIDS[:4])
-    assert reader.read.call_count == 1
 
 
 def test_15_a_stale_row_does_not_keep_the_rest_from_being_read():
@@ -196,15 +172,3 @@ def test_60_a_filter_listed_twice_runs_twice():
     assert driver.settings.policy.chain.filters[0].asked == 4
     names = [each.name for each in driver.recorder.records[-1].filters]
     assert names == ["CountingFilter", "CountingFilter"]
-
-
-@pytest.mark.parametrize(
-    ("reservations", "left_mb"), [(NewtonReservations, 4096), (Reservations, 4096 - 512)]
-)
-def test_14_a_report_of_the_moment_of_the_pick_ends_it_in_newton_only(reservations, left_mb):
-    driver = a_driver(a_fleet(4096), reservations=reservations)
-    select(driver, a_request(), UUIDS[0])
-    row = a_node("h1", free_ram_mb=4096, updated_at=NOW)
-    driver.host_manager._reader.change({"compute_nodes": [row]})
-    driver.host_manager.refresh()
-    assert driver.host_manager.state_of("h1").free_ram_mb == left_mb

@@ -50,20 +50,6 @@ def test_a_decision_that_takes_too_long_is_given_up_and_nothing_stays_consumed()
     assert contents(table) == before
 
 
-def test_all_or_nothing():
-    table = a_fleet({"free_ram_mb": 1024}, {"free_ram_mb": 1024})
-    before = contents(table)
-    decision = a_decision(table)
-    request = a_request(flavor={"memory_mb": 1024}, group={"policy": "soft-affinity"})
-    with pytest.raises(errors.NoValidHost) as caught:
-        place(decision, request, uuids=[f"u{n}" for n in range(20)], count=20)
-    assert str(caught.value) == ("No valid host was found. There are not enough hosts available.")
-    assert contents(table) == before
-    assert table.instances == {}
-    assert list(decision.reservations) == []
-    assert decision.record.placed_before_failure > 0
-
-
 @pytest.mark.parametrize(
     ("request_fields", "expected"),
     [

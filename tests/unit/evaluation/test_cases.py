@@ -55,11 +55,6 @@ def test_what_is_not_a_case_is_named(tmp_path, content, part):
     assert part in str(caught.value)
 
 
-def test_a_file_that_is_not_there():
-    with pytest.raises(errors.BadCase, match="/nowhere"):
-        list(read_cases(["/nowhere"]))
-
-
 @pytest.mark.parametrize(
     ("label", "wanted", "expected"),
     [

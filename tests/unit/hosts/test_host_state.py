@@ -137,18 +137,6 @@ def test_a_request_without_cells_and_devices_wishes_for_nothing(nothing):
     assert amount(nothing and numa.GuestTopology(), nothing).wish is None
 
 
-def test_equal_hosts_stay_equal():
-    table = a_fleet(
-        *[{"numa_topology": random_fleets.TOPOLOGY, "pci_stats": random_fleets.POOLS}] * 2
-    )
-    for row in (0, 1):
-        consume(table, row, amount(PINNED, devices(2)))
-    assert pinned(table) == [{0, 1}, set()]
-    assert [pool.count for pool in table.value(0, "pci_stats").pools] == [1, 1]
-    assert table.value(0, "num_io_ops") == 1
-    assert len(table.pools["numa_topology"]) == len(table.pools["pci_stats"]) == 1
-
-
 @pytest.mark.parametrize(("pack", "expected"), [(False, [{0}, {4, 5}]), (True, [{0, 1, 2}, set()])])
 def test_the_emptiest_cells_come_first_unless_packed(pack, expected):
     table = a_fleet({"numa_topology": host(cell(0, pinned={0}), cell(1, range(4, 8)))})
