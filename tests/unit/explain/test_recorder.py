@@ -113,25 +113,6 @@ def test_errors_have_stable_codes(error, code):
     assert (record.outcome, record.driver, record.request_id) == ("invalid_request", "", "req-1")
 
 
-def test_an_internal_fault_has_an_id_that_is_in_the_log(caplog):
-    driver = RecordingDriver()
-    driver.answer = ZeroDivisionError("the weights add up to nothing")
-    manager = SchedulerManager(a_conf(), driver)
-    with pytest.raises(errors.NovaException) as caught:
-        manager.select_destinations(Context, spec_obj=a_request(), instance_uuids=UUIDS)
-    fault_id = caught.value.kwargs["fault_id"]
-    assert caught.value.kwargs["error_code"] == "internal_fault"
-    assert fault_id in str(caught.value)
-    assert "the weights" not in str(caught.value)
-    [logged] = [each for each in caplog.records if each.levelname == "ERROR"]
-    assert fault_id in logged.getMessage()
-    assert logged.exc_info
-    [record] = manager.recorder.records
-    assert (record.fault_id, record.outcome) == (fault_id, "internal_fault")
-    assert record.failure == "ZeroDivisionError: the weights add up to nothing"
-    assert fault_id in to_dict(record)["cause"]
-
-
 @pytest.mark.parametrize("exposes", [False, True])
 def test_callers_get_counts_if_that_is_wanted(exposes):
     text = "No valid host was found. There are not enough hosts available."

@@ -121,23 +121,6 @@ def test_plain_values(value, expected):
     assert ObjectSerializer().serialize_entity(CONTEXT, value) == expected
 
 
-@pytest.mark.parametrize(
-    "envelope",
-    [
-        {"nova_object.name": "Flavor"},
-        {"nova_object.name": ["Flavor"]},
-        wire_samples.envelope("Flavor", memory_mb="much"),
-        wire_samples.envelope("Flavor", "one"),
-        {**wire_samples.envelope("Flavor"), "nova_object.data": None},
-    ],
-    ids=["nothing but a name", "name of a wrong type", "bad value", "bad version", "no data"],
-)
-def test_malformed_envelope_is_the_callers_fault(envelope):
-    with pytest.raises(errors.NovaException) as caught:
-        ObjectSerializer().deserialize_entity(CONTEXT, {"spec_obj": [envelope]})
-    assert caught.value.code == 400
-
-
 def test_the_place_of_a_bad_value_is_named():
     bad = {"spec_obj": [1, wire_samples.envelope("Flavor", memory_mb="much")]}
     with pytest.raises(errors.InvalidRequest, match=r"Flavor.memory_mb.*\(in spec_obj\[1\]\)"):

@@ -103,19 +103,6 @@ def test_half_of_what_the_caller_waits(client_timeout, heartbeats):
     monitor.forget(call)
 
 
-def test_no_heartbeats_for_what_is_over():
-    monitor, clock = a_monitor()
-    over, lasting = Call(4), Call(4)
-    for call in (over, lasting):
-        monitor.watch(call)
-    monitor.forget(over)
-    for _ in range(3):
-        clock.now += 2
-        monitor.look()
-    assert (over.heartbeats, lasting.heartbeats) == (0, 3)
-    monitor.forget(lasting)
-
-
 def test_a_heartbeat_that_cannot_be_sent_is_tried_again_soon():
     monitor, clock = a_monitor()
     call = Call(60, failures=2)

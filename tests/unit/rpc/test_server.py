@@ -46,7 +46,7 @@ def a_dispatcher(manager=None):
     [
         (errors.NoValidHost(reason="not enough hosts"), SPEC, [], "not enough hosts"),
         (None, None, [logging.WARNING], "Invalid request: spec_obj"),
-        (ZeroDivisionError("x"), SPEC, [logging.ERROR], "ZeroDivisionError"),
+        (ZeroDivisionError("own words"), SPEC, [logging.ERROR], "ZeroDivisionError"),
     ],
     ids=["refusal", "mistake of the caller", "fault of ours"],
 )
@@ -58,6 +58,7 @@ def test_errors_reach_the_caller_and_the_log(caplog, answer, spec, logged, text)
         a_dispatcher(a_manager(driver)).dispatch(Incoming(message))
     error = told.value.exc_info[1]
     assert text in str(error)
+    assert "own words" not in str(error)
     assert {record.levelno for record in caplog.records} == set(logged)
     for record in caplog.records:
         expected = error.kwargs.get("fault_id", f"Refused select_destinations: {text}")
