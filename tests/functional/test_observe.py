@@ -30,7 +30,6 @@ REQUESTS = 6
 TOO_MUCH_MB = 10 * fleet.MEMORY_MB
 WORKERS = 2
 SECRET = "k3epq!et"
-Metrics = dict[tuple[str, ...], float]
 
 
 @dataclass(frozen=True)

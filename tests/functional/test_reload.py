@@ -29,10 +29,8 @@ SIGNALS = 200
 HOSTS = [f"cmp{number}" for number in range(1, 7)]
 MEMORY_MB = {host: 10**9 + number * 10**8 for number, host in enumerate(HOSTS)}
 
-Answer = tuple[str, int, int]
-"""Chosen host, number of alternates, most memory that may be in use on the host."""
-
-#: Each of the two configurations differs from the other in all that an answer shows.
+#: Each of the two configurations differs from the other in all that an answer shows: chosen host,
+#: number of alternates, most memory that may be in use on the host.
 CONFIGURATIONS = {
     ("cmp6", 1, MEMORY_MB["cmp6"]): {
         "DEFAULT": {"ram_allocation_ratio": 1.0},

@@ -7,7 +7,6 @@ import re
 import signal
 import sqlite3
 import uuid
-from collections.abc import Callable
 
 import pytest
 
@@ -28,7 +27,6 @@ pytestmark = pytest.mark.functional
 PROGRAM = "nova-scheduler"
 REPOSITORY = pathlib.Path(__file__).parents[2]
 CONTEXT = RequestContext("u", "p", overwrite=False)
-StartScheduler = Callable[..., Daemon]
 NO_HEARTBEATS = {"service_down_time": 3600}
 GATE = "tests.functional.gate_driver.GateDriver"
 

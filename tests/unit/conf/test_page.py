@@ -1,7 +1,6 @@
 """Every option on the page about Nova's: read here, or ignored without a word."""
 
 import pathlib
-from collections.abc import Callable
 
 import pytest
 from oslo_config import cfg
@@ -12,8 +11,6 @@ from scheduler.rpc.library_options import CONCURRENCY, NOTIFICATIONS, RABBIT
 
 DATA = pathlib.Path(__file__).parents[2] / "data" / "options_of_nova.txt"
 PROG = "nova-scheduler"
-
-Start = Callable[[str], list[str]]
 
 
 def listed(kind):

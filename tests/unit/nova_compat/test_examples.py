@@ -3,7 +3,6 @@
 import pathlib
 import queue
 import sys
-from collections.abc import Callable
 
 import oslo_messaging
 import pytest
@@ -16,7 +15,6 @@ from scheduler.daemon.service import build_manager
 from scheduler.db import instances
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
-from scheduler.manager import SchedulerManager
 from scheduler.rpc.context import RequestContext
 from tests.waiting import wait_until
 from tests.world import fleet
@@ -33,8 +31,6 @@ enabled_filters = ComputeFilter, DumpFilter
 """
 BOTH = pytest.mark.parametrize("lines", [IP_SCHEDULER, PREFIX_SCHEDULER], ids=["nova", "ours"])
 DEADLINE_SECONDS = 20
-
-Start = Callable[[str], SchedulerManager]
 
 
 @pytest.fixture
