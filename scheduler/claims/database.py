@@ -148,9 +148,8 @@ class _Claiming(Claiming):
         if answer is None and isinstance(error, errors.NoValidHost) and self._names and self._id:
             retired = [claim_rows.retired_name(name, self._id) for name in self._names]
             for names in (self._names, retired):
-                if self._claims.refuse(self._id, names, error):
-                    break
-                if (answer := self._given_before()) is not None:
+                is_written = self._claims.refuse(self._id, names, error)
+                if is_written or (answer := self._given_before()) is not None:
                     break
         if isinstance(answer, Repeated):
             return answer
@@ -159,8 +158,7 @@ class _Claiming(Claiming):
     def _given_before(self) -> Repeated | errors.NoValidHost | None:
         if not self._names or not self._id:
             return None
-        with self._claims.database.read() as connection:
-            return self._claims.writer.earlier_answer(connection, self._names, self._id)
+        return self._claims.writer.earlier_answer(self._names, self._id)
 
 
 @contextlib.contextmanager

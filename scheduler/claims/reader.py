@@ -3,14 +3,14 @@
 import collections
 import datetime
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final
 
 from sqlalchemy import Connection
 
 from scheduler.db import claims as claim_rows
+from scheduler.db.claims import Pair
 from scheduler.db.database import Database
 from scheduler.db.sessions import ReadSession
 from scheduler.hosts.columns import NEVER
@@ -38,17 +38,15 @@ class KnownIds:
     has *written* since is known by a read that finds it, together with what was known before.
     """
 
-    def __init__(
-        self, newest: tuple[int, int] = (0, 0), written: Mapping[int, int] = MappingProxyType({})
-    ) -> None:
-        #: Id and generation: as long as both are in the table, its history is the one known.
+    def __init__(self, newest: Pair = (0, 0), written: Iterable[Pair] = ()) -> None:
+        #: As long as it is in the table, its history is the one known.
         self.newest = newest
         self.skipped: set[int] = set()
-        #: Generations by id, with low ids too: the database may have gone back since the write.
-        self.written = dict(written)
+        #: Their ids may be low, or come twice: the database may have gone back since the write.
+        self.written = set(written)
 
-    def add(self, several: Collection[tuple[int, int]]) -> None:
-        """Claims with these ids and generations were read."""
+    def add(self, several: Collection[Pair]) -> None:
+        """These claims were read."""
         last, before = max(several, default=(0, 0)), self.newest[0]
         if last[0] > before:
             self.skipped.update(range(max(before + 1, last[0] - SKIPPED_AT_MOST), last[0]))
@@ -60,19 +58,19 @@ class KnownIds:
 class ClaimRead:
     """The result of one read; *at* is when it began, in seconds since the epoch.
 
-    *rows* are claims that were not known, in the order of their ids; *own_ids* are of others that
-    this worker has written, *closed_ids* of claims that are closed.  A read of all has rows of open
-    claims only, the *newest* claim of any, and the rows of *hosts* whose generation was not known,
-    read before the claims.  After a read of another history (*is_other*) nothing holds that was
-    read before.
+    *rows* are claims that were not known, in the order of their ids; *own* are those that this
+    worker has written before, *closed_ids* of claims that are closed.  A read of all has rows of
+    open claims only, *own* among them, the *newest* claim of any, and the rows of *hosts* whose
+    generation was not known, read before the claims.  After a read of another history (*is_other*)
+    nothing holds that was read before.
     """
 
     number: int
     at: float
     rows: Sequence[Any] = ()
-    own_ids: Set[int] = frozenset()
+    own: Set[Pair] = frozenset()
     closed_ids: Set[int] = frozenset()
-    newest: tuple[int, int] | None = None
+    newest: Pair | None = None
     hosts: Mapping[claim_rows.Key, Any] = field(default_factory=dict)
     is_other: bool = False
 
@@ -124,14 +122,14 @@ class ClaimReader:
         self._needs_all = False
         self.reads += 1
         number, before, last = self.reads, set(known()), self.ids.newest
-        written = dict(self.ids.written)
+        written = set(self.ids.written)
         hosts = claim_rows.begin(self.database, uncounted())
 
         def ask(connection: Connection) -> ClaimRead:
             newest = claim_rows.newest(connection)
             generation, own, ids = claim_rows.open_ids(connection, last[0], written)
             gone, rows = before - ids, claim_rows.by_ids(connection, ids - before)
-            is_lost = own != written.keys() or len(claim_rows.by_ids(connection, gone)) < len(gone)
+            is_lost = own != written or len(claim_rows.by_ids(connection, gone)) < len(gone)
             is_other = _is_other(last, generation, is_lost=is_lost)
             return ClaimRead(number, now, rows, own, gone, newest, hosts, is_other)
 
@@ -140,15 +138,15 @@ class ClaimReader:
     def read_new(self, now: float, closed_since: datetime.datetime = NEVER_CLOSED) -> ClaimRead:
         """Read the claims that came, and the ids of those closed since."""
         self.reads += 1
-        number, last, written = self.reads, self.ids.newest, dict(self.ids.written)
+        number, last, written = self.reads, self.ids.newest, set(self.ids.written)
         missed = set(self.ids.skipped)
 
         def ask(connection: Connection) -> ClaimRead:
             generation, own, ids, closed_ids = claim_rows.changed_ids(
                 connection, last[0], written, missed, closed_since
             )
-            rows = claim_rows.by_ids(connection, ids - own)
-            is_other = _is_other(last, generation, is_lost=own != written.keys())
+            rows = claim_rows.by_ids(connection, ids - {each for each, _generation in own})
+            is_other = _is_other(last, generation, is_lost=own != written)
             return ClaimRead(number, now, rows, own, closed_ids, is_other=is_other)
 
         return self._run(ask)
@@ -161,11 +159,11 @@ class ClaimReader:
         """Take what *read* has found for known, and so the reports of that time."""
         self.read_at = read.at
         self.ids.add([(row.id, row.generation) for row in read.rows])
-        written = self.ids.written
-        self.ids.add([(number, written.pop(number)) for number in read.own_ids & written.keys()])
+        self.ids.add(read.own)
+        self.ids.written -= read.own
         if read.newest is not None:
             self._all_read_at = read.at
-            self.ids = KnownIds(max(self.ids.newest, read.newest), written)
+            self.ids = KnownIds(max(self.ids.newest, read.newest), self.ids.written)
 
     def close(self, over: Mapping[int, int], now: float) -> None:
         """Close claims that are *over*, if it is time for that."""
@@ -187,7 +185,7 @@ class ClaimReader:
                 self.database.write_retrying(lambda conn: claim_rows.purge(conn, before, oldest))
 
 
-def _is_other(last: tuple[int, int], generation: int | None, *, is_lost: bool) -> bool:
+def _is_other(last: Pair, generation: int | None, *, is_lost: bool) -> bool:
     """True if claims are lost, or *generation* is not that of the *last* claim known.
 
     It is None if there is no such row.

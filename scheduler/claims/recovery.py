@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from scheduler import errors
 from scheduler.claims.reader import utc
 from scheduler.db import claims as claim_rows
-from scheduler.db.claims import Move
+from scheduler.db.claims import Move, Pair
 from scheduler.db.database import Database
 
 LOG = logging.getLogger(__name__)
@@ -35,13 +35,12 @@ def write_again(
     answered: Sequence[Mapping[str, Any]],
     now: float,
     hold_seconds: float,
-) -> dict[int, int]:
+) -> set[Pair]:
     """Have all schedulers claim nothing until *now* + *hold_seconds*, and write what is missing.
 
     No decision holds that was made before: the generations of all hosts go.
-    *answered* are the values of claims as they were written.  Returns the generations by id of the
-    claims of their consumers.  Raises oslo.db's errors, and ClaimConflict if others are always
-    faster.
+    *answered* are the values of claims as they were written.  Returns the mark and the open claims
+    of their consumers.  Raises oslo.db's errors, and ClaimConflict if others are always faster.
     """
     mark = claim_rows.refusal(str(uuid.uuid4()), MARK, "", utc(now))
     until = utc(now + hold_seconds) + datetime.timedelta(seconds=1)
@@ -53,20 +52,23 @@ def write_again(
 
     database.write_retrying(write_mark)
     several = [each for each in answered if each["expires_at"] > utc(now)]
-    there: dict[int, int] = {}
+    with database.read() as connection:
+        there = [*claim_rows.of_consumers(connection, [mark["consumer_uuid"]]).values()]
     for start in range(0, len(several), TOGETHER):
         some = several[start : start + TOGETHER]
-        tries = (_written(database, some, utc(now)) for _try in range(TRIES_AT_MOST))
-        if (found := next((each for each in tries if each is not None), None)) is None:
+        for _try in range(TRIES_AT_MOST):
+            if (found := _written(database, some, utc(now))) is not None:
+                there += found
+                break
+        else:
             raise errors.ClaimConflict(attempts=TRIES_AT_MOST)
-        there |= {row.id: row.generation for row in found}
-    return there
+    return {(row.id, row.generation) for row in there if row.closed_at is None}
 
 
 def _written(
     database: Database, several: Sequence[Mapping[str, Any]], now: datetime.datetime
 ) -> list[Any] | None:
-    """The claims of the consumers of *several*; None if some were missing, and are written now."""
+    """The claims of the consumers of *several*; None if some were missing before this try."""
     with database.read() as connection:
         found = claim_rows.of_consumers(connection, [each["consumer_uuid"] for each in several])
     missing = [each for each in several if _is_missing(each, found.get(each["consumer_uuid"]))]

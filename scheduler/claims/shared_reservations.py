@@ -164,21 +164,21 @@ class SharedReservations(Reservations):
         values: Iterable[Mapping[str, Any]],
     ) -> None:
         """*reservations* are claims by now, written as *values* with *moves*: rows by consumer."""
+        answered = {each["consumer_uuid"]: each for each in values}
         for reservation in reservations:
             claim = self._claims[reservation]
             row = of_consumer[claim.consumer]
-            # One with a higher id has replaced this one, before this worker heard of its own.
-            for earlier in self.of((reservation.uuid,)):
-                known = self._claims[earlier].row
-                if known is not None and known.id < row.id:
-                    self.over[known.id] = self.clock() + CLOSE_OWN_AFTER_SECONDS, known.generation
-                    self.release(earlier)
+            if not self._is_replaced(row):
+                self._answered[claim.consumer] = answered[claim.consumer]
+                for earlier in self.of((reservation.uuid,)):
+                    if (known := self._claims[earlier].row) is not None:
+                        due_at = self.clock() + CLOSE_OWN_AFTER_SECONDS
+                        self.over[known.id] = due_at, known.generation
+                        self.release(earlier)
             self._show(reservation)
             claim.since = self.reader.reads + 1
             self._attach(claim, row)
-            # Where an id has come again, the next read is to miss the claim that had it first.
-            self.reader.ids.written.setdefault(row.id, row.generation)
-        self._answered.update((each["consumer_uuid"], each) for each in values)
+            self.reader.ids.written.add((row.id, row.generation))
         for key, move in moves.items():
             counted = self.counted.get(key)
             if counted is not None and counted.generation == move.expected:
@@ -187,8 +187,14 @@ class SharedReservations(Reservations):
     def repeated(self, claimed: Mapping[str, Any]) -> None:
         """This worker repeats an answer: what is *claimed*, rows by consumer, is its own, too."""
         for consumer, row in claimed.items():
-            if row.closed_at is None and row.consumer_uuid == consumer:
+            is_open = row.closed_at is None and row.id not in self.over
+            if is_open and row.consumer_uuid == consumer and not self._is_replaced(row):
                 self._answered[consumer] = {name: getattr(row, name) for name in claim_rows.VALUES}
+
+    def _is_replaced(self, row: Any) -> bool:
+        """True when a later claim of its consumer is known: others wrote it meanwhile."""
+        known = (self._claims[each].row for each in self.of((row.consumer_uuid,)))
+        return any(each is not None and each.id > row.id for each in known)
 
     def forget(self, keys: Iterable[Key]) -> None:
         """Know no generation of these hosts: the next read of all claims learns it anew."""

@@ -95,10 +95,11 @@ class ClaimWriter:
         return result
 
     def earlier_answer(
-        self, connection: Connection, consumers: Collection[str], request_id: str
+        self, consumers: Collection[str], request_id: str
     ) -> Repeated | errors.NoValidHost | None:
         """The answer that the claims of the request hold; None if there are none, or no more."""
-        found = claim_rows.answered(connection, consumers, request_id)
+        with self.database.read() as connection:
+            found = claim_rows.answered(connection, consumers, request_id)
         if any(each not in found for each in consumers):
             return None
         try:
@@ -163,16 +164,14 @@ class ClaimWriter:
 
     def _existing(self, batch: list[Write]) -> dict[str, Any]:
         """The claims that consumers have; a request that was answered before is done."""
-        answers = []
         with self.database.read() as conn:
             found = claim_rows.of_consumers(conn, self._consumers(batch))
-            for one in _open(batch):
-                consumers = self._consumers([one])
-                if not found.keys().isdisjoint(consumers):
-                    answers.append((one, self.earlier_answer(conn, consumers, one.request_id)))
-        with self.lock:
-            for one, answer in answers:
-                if answer is not None:
+        for one in _open(batch):
+            consumers = self._consumers([one])
+            if found.keys().isdisjoint(consumers):
+                continue
+            if (answer := self.earlier_answer(consumers, one.request_id)) is not None:
+                with self.lock:
                     self._end([one], answer)
         return found
 

@@ -101,61 +101,68 @@ def newest(connection: Connection) -> tuple[int, int]:
     return (0, 0) if found is None else (found.id, found.generation)
 
 
-Generations = Mapping[int, int]
-"""Generations of claims by their ids.  Ids come again where the database has gone back."""
+Pair = tuple[int, int]
+"""Id and generation of a claim.  Ids come again where the database has gone back."""
 
 
 def open_ids(
-    connection: Connection, number: int, own: Generations
-) -> tuple[int | None, set[int], set[int]]:
-    """The generation of the claim *number*; the ids of those of *own* that are there, open or
-    closed; and the ids of all open ones, maybe thousands.
+    connection: Connection, number: int, own: Collection[Pair]
+) -> tuple[int | None, set[Pair], set[int]]:
+    """The generation of the claim *number*; which claims of *own* are there, open or closed; and
+    the ids of all open ones, maybe thousands.
     """
-    generation, own_ids, ids = _ids_where(
-        connection, number, _among(own), "claims.closed_at IS NULL"
-    )
-    return generation, own_ids, ids
+    generation, found, ids = _ids_where(connection, number, own, "claims.closed_at IS NULL")
+    return generation, found, ids
 
 
 def changed_ids(
     connection: Connection,
     number: int,
-    own: Generations,
+    own: Collection[Pair],
     missed: Collection[int],
     since: datetime.datetime,
-) -> tuple[int | None, set[int], set[int], set[int]]:
+) -> tuple[int | None, set[Pair], set[int], set[int]]:
     """The same; but instead of the open ones those above *number* or among *missed*, open or
     closed; and the ids of those that were closed *since*.
     """
     came = f"id > {number} OR id IN ({_texts(missed)})"
     closed = f"closed_at >= '{since.replace(microsecond=0).isoformat(' ')}'"
-    generation, own_ids, ids, closed_ids = _ids_where(connection, number, _among(own), came, closed)
-    return generation, own_ids, ids, closed_ids
+    generation, found, ids, closed_ids = _ids_where(connection, number, own, came, closed)
+    return generation, found, ids, closed_ids
 
 
-def _among(own: Generations) -> str:
-    return f"id IN ({_texts(own)}) AND generation IN ({_texts(own.values())})"
+_PART = "(SELECT {} FROM claims WHERE {})"
+
+
+def _ids_where(
+    connection: Connection, number: int, own: Collection[Pair], *conditions: str
+) -> list[Any]:
+    """The generation of a claim, which of *own* are there, and per condition the ids of its claims.
+
+    These come as one text, as a row for each would cost more.  Every request reads, and putting
+    the same statement together from expressions would take as long as its execution.
+    """
+    dialect = connection.dialect.name
+    listed = "string_agg({}::text, ',')" if dialect == "postgresql" else "group_concat({})"
+    pair = "(id || ':' || generation)" if dialect == "sqlite" else "concat(id, ':', generation)"
+    ids, generations = _texts(each for each, _g in own), _texts(each for _n, each in own)
+    parts = [
+        ("generation", f"id = {number}"),
+        (listed.format(pair), f"id IN ({ids}) AND generation IN ({generations})"),
+        *((listed.format("id"), each) for each in conditions),
+    ]
+    statement = ", ".join(_PART.format(*each) for each in parts)
+    [(generation, pairs, *found)] = connection.exec_driver_sql(f"SELECT {statement}")
+    there = {tuple(map(int, each.split(":"))) for each in _listed(pairs)}
+    return [generation, there.intersection(own), *(set(map(int, _listed(each))) for each in found)]
 
 
 def _texts(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers)) or "NULL"
 
 
-_PART = "(SELECT {} FROM claims WHERE {})"
-
-
-def _ids_where(connection: Connection, number: int, *conditions: str) -> list[Any]:
-    """The generation of a claim, then per condition the ids of its claims.
-
-    These come as one text, as a row for each would cost more.  Every request reads, and putting
-    the same statement together from expressions would take as long as its execution.
-    """
-    is_postgresql = connection.dialect.name == "postgresql"
-    listed = "string_agg(id::text, ',')" if is_postgresql else "group_concat(id)"
-    parts = [("generation", f"id = {number}"), *((listed, each) for each in conditions)]
-    statement = ", ".join(_PART.format(*each) for each in parts)
-    [(generation, *found)] = connection.exec_driver_sql(f"SELECT {statement}")
-    return [generation, *(set(map(int, each.split(","))) if each else set() for each in found)]
+def _listed(text: str | None) -> list[str]:
+    return text.split(",") if text else []
 
 
 def by_ids(connection: Connection, ids: Collection[int]) -> list[Any]:
@@ -213,16 +220,15 @@ def answered(connection: Connection, uuids: Collection[str], request_id: str) ->
     """By consumer, what was claimed for this request, though others may have replaced it."""
     names = {retired_name(each, request_id): each for each in uuids}
     found = of_consumers(connection, [*uuids, *names])
-    several = {**names, **{each: each for each in uuids}}
     return {
-        uuid: found[name]
-        for name, uuid in several.items()
-        if name in found and found[name].request_id == request_id
+        uuid: row
+        for name, uuid in [*names.items(), *zip(uuids, uuids, strict=True)]
+        if (row := found.get(name)) is not None and row.request_id == request_id
     }
 
 
-def close(connection: Connection, generations: Generations, now: datetime.datetime) -> int:
-    """Close claims as far as they are open; return how many there were."""
+def close(connection: Connection, generations: Mapping[int, int], now: datetime.datetime) -> int:
+    """Close claims, by their ids, as far as they are open; return how many there were."""
     closed = 0
     for some in rows.in_batches(sorted(generations)):
         is_same = claims.c.generation.in_([generations[number] for number in some])
@@ -253,7 +259,7 @@ _MARIADB = """BEGIN NOT ATOMIC
         {retire}
         INSERT INTO claims ({names}) VALUES {values};
         COMMIT;
-        SELECT {read} FROM claims WHERE consumer_uuid IN ({consumers});
+        SELECT {read} FROM claims WHERE consumer_uuid IN ({consumers}) AND generation IN ({made});
     ELSE
         ROLLBACK;
     END IF;
@@ -353,6 +359,7 @@ def _claim_on_mariadb(connection: Connection, write: _Write) -> Sequence[Any]:
         values=", ".join(f"({row})" for _each in values),
         read=_READ_NAMES,
         consumers=_marks(consumers),
+        made=_texts(after for _number, _expected, after in moves),
     )
     found = connection.exec_driver_sql(text, (*parameters, *consumers))
     if not found.returns_rows:

@@ -206,7 +206,7 @@ LOOK_BACK: Final = datetime.timedelta(seconds=60)
 #: stamped within it has committed: not in so much of the overlap, its oldest part.
 SETTLED: Final = datetime.timedelta(seconds=2)
 _STAMPS: Final = ("updated_at", "created_at", "deleted_at")
-#: What tells a second write within a second, of rows just written.
+#: Columns whose contents tell a second write within a second, of rows just written.
 _COLUMNS: Final = {
     fleet_rows.NODES: fleet_rows.CHANGING_COLUMNS,
     fleet_rows.INSTANCES: fleet_rows.INSTANCE_COLUMNS[1:],

@@ -108,7 +108,7 @@ CHUNK = rows.BATCH
 IMAGE_KEY_PREFIX = "image_"
 
 _NODES = tables.compute_nodes.c
-#: What a compute service may change while it runs.
+#: Columns that a compute service may change while it runs.
 CHANGING_COLUMNS = [
     _NODES[name]
     for name in (

@@ -24,7 +24,7 @@ SUFFIX: Final = ".jsonl.gz"
 #: A segment is over at so much of what the directory may hold.
 SEGMENT_SHARE: Final = 16
 Line = dict[str, Any]
-#: What every line has.
+#: Names that every line has.
 NAMES: Final = frozenset(
     ("now", "full", "gone", "rows", "contents", "services", "instances", "heard")
     + ("request_id", "seed", "spec", "uuids", "alternates", "answer")

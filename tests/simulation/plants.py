@@ -153,7 +153,7 @@ class _Clock:
 # --- a database that goes back ---------------------------------------------------------------
 
 _plant("history is not compared", reader, _is_other=lambda *_what, **_how: False)
-_plant("answers are not written again", recovery, write_again=lambda *_what: {})
+_plant("answers are not written again", recovery, write_again=lambda *_what: set())
 _plant("nobody waits for the others", SharedReservations, hold_seconds=-1.0)
 _plant("the same generation again", statements.claim_rows, new_generation=lambda: 7)
 

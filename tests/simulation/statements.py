@@ -14,6 +14,7 @@ from oslo_db import exception as db_exception
 
 from scheduler.claims import loading, recovery
 from scheduler.db import claims as claim_rows
+from scheduler.db.claims import Pair
 from scheduler.db.database import Database, is_atomic
 from tests.simulation.patches import EPOCH, MACHINE, attributes
 from tests.simulation.server import Row, Server, Transaction
@@ -169,8 +170,8 @@ def newest(connection: Any) -> tuple[int, int]:
 
 
 def open_ids(
-    connection: Any, number: int, own: Mapping[int, int]
-) -> tuple[int | None, set[int], set[int]]:
+    connection: Any, number: int, own: Collection[Pair]
+) -> tuple[int | None, set[Pair], set[int]]:
     return connection.read(
         lambda one: (
             *_known(one, number, own),
@@ -179,23 +180,21 @@ def open_ids(
     )
 
 
-def _known(one: Transaction, number: int, own: Mapping[int, int]) -> tuple[int | None, set[int]]:
-    row = one.get(CLAIMS, number)
-    several = one.rows(CLAIMS) if own else ()
-    there = {r.id for r in several if r.id in own and r.generation in own.values()}
-    return None if row is None else row.generation, there
+def _known(one: Transaction, number: int, own: Collection[Pair]) -> tuple[int | None, set[Pair]]:
+    made = {n: r.generation for n, _g in [(number, 0), *own] if (r := one.get(CLAIMS, n))}
+    return made.get(number), {each for each in own if made.get(each[0]) == each[1]}
 
 
 def changed_ids(
     connection: Any,
     number: int,
-    own: Mapping[int, int],
+    own: Collection[Pair],
     missed: Collection[int],
     since: datetime.datetime,
-) -> tuple[int | None, set[int], set[int], set[int]]:
+) -> tuple[int | None, set[Pair], set[int], set[int]]:
     since = since.replace(microsecond=0)
 
-    def run(one: Transaction) -> tuple[int | None, set[int], set[int], set[int]]:
+    def run(one: Transaction) -> tuple[int | None, set[Pair], set[int], set[int]]:
         several = list(one.rows(CLAIMS))
         new = {row.id for row in several if row.id > number or row.id in missed}
         closed = {r.id for r in several if r.closed_at is not None and r.closed_at >= since}

@@ -116,11 +116,12 @@ class Session:
 
     def _news(self, ids):
         first = ids["first"]
-        own = {first: 7, first + 1: 7}
-        known, *several = claim_rows.changed_ids(self.connection, first, own, (), NOW)
-        known_too, *others = claim_rows.open_ids(self.connection, first, own)
-        several = [sorted(each - first for each in found) for found in (*several, *others)]
-        return known, known_too, several
+        own = {(first, 7), (first + 1, 7)}
+        known, found, *several = claim_rows.changed_ids(self.connection, first, own, (), NOW)
+        known_too, found_too, is_open = claim_rows.open_ids(self.connection, first, own)
+        assert found == found_too
+        several = [sorted(each - first for each in found) for found in (*several, is_open)]
+        return known, known_too, len(found), several
 
 
 def played(database, sessions, schedule, rest):

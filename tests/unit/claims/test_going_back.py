@@ -1,5 +1,6 @@
 """A database of claims that is not what it was: no host is given twice, and nothing else breaks."""
 
+import threading
 from collections import Counter
 
 import pytest
@@ -221,6 +222,54 @@ def test_what_is_lost_again_is_written_again_again(fleet, worker, monkeypatch):
     assert fleet.claims() == callers.given
 
 
+@pytest.mark.parametrize("step", ["_begun", "write_again", "read"])
+def test_a_write_is_heard_of_while_others_are_written_again(
+    fleet, worker, clock, monkeypatch, step
+):
+    """What is written again gets the ids of the claims that are lost."""
+    one, callers, name, earlier = worker(), Callers(fleet), a_name(), copied(fleet.database)
+    callers.ask(one)
+    one.manager.refresh()
+    fleet.wait_for_host(name, GB)
+    pending = one.decide("req-1", GB, name)
+    writer, reader = one.driver.claims.writer, one.manager.reservations.reader
+    is_written, goes_on = threading.Event(), threading.Event()
+    write, hearing = writer._write_rows, threading.Thread(target=pending.book)
+
+    def late(*arguments):
+        rows = write(*arguments)
+        is_written.set()
+        goes_on.wait()
+        return rows
+
+    def hear_after(function):
+        def run(*arguments):
+            found = function(*arguments)
+            goes_on.set()
+            hearing.join()
+            return found
+
+        return run
+
+    monkeypatch.setattr(writer, "_write_rows", late)
+    hearing.start()
+    is_written.wait()
+    put_back(fleet.database, earlier)
+    one.manager.refresh()
+    if step == "_begun":
+        hear_after(lambda: None)()
+    else:
+        room = recovery if step == "write_again" else reader
+        monkeypatch.setattr(room, step, hear_after(getattr(room, step)))
+    callers.given[name] = pending.hosts[0]
+    for _ in range(4):
+        one.manager.refresh()
+        clock.pass_by(6)
+    assert fleet.claims() == callers.given
+    free = Counter(callers.given.values())
+    assert one.free_mb() == {host: (4 - free[host]) * GB for host in fleet.hosts}
+
+
 def test_who_repeats_an_answer_writes_it_again_too(fleet, worker):
     """The worker that claimed is gone."""
     one, two, name, earlier = worker(), worker(), a_name(), copied(fleet.database)
@@ -231,6 +280,18 @@ def test_who_repeats_an_answer_writes_it_again_too(fleet, worker):
     for _ in range(2):
         two.manager.refresh()
     assert fleet.claims() == {name: hosts[0]}
+
+
+def test_who_repeats_an_answer_that_is_over_keeps_nothing(fleet, worker):
+    one, two, name = worker(), worker(), a_name()
+    fleet.wait_for_host(name, GB)
+    hosts = one.hosts("req-1", GB, name)
+    two.manager.refresh()
+    fleet.arrive(name, hosts[0])
+    two.manager.refresh()
+    assert two.hosts("req-1", GB, name) == hosts
+    two.manager.clock.pass_by(2)
+    assert not two.manager.reservations.needs_read()
 
 
 def test_what_shows_elsewhere_or_is_over_is_not_written_again(fleet, worker):
