@@ -222,19 +222,10 @@ def test_what_is_lost_again_is_written_again_again(fleet, worker, monkeypatch):
     assert fleet.claims() == callers.given
 
 
-@pytest.mark.parametrize("step", ["_begun", "write_again", "read"])
-def test_a_write_is_heard_of_while_others_are_written_again(
-    fleet, worker, clock, monkeypatch, step
-):
-    """What is written again gets the ids of the claims that are lost."""
-    one, callers, name, earlier = worker(), Callers(fleet), a_name(), copied(fleet.database)
-    callers.ask(one)
-    one.manager.refresh()
-    fleet.wait_for_host(name, GB)
-    pending = one.decide("req-1", GB, name)
-    writer, reader = one.driver.claims.writer, one.manager.reservations.reader
-    is_written, goes_on = threading.Event(), threading.Event()
-    write, hearing = writer._write_rows, threading.Thread(target=pending.book)
+def written_and_stopped(worker, pending, monkeypatch):
+    """Have *pending* written by a thread that does not hear of it; call the result to let it."""
+    writer = worker.driver.claims.writer
+    is_written, goes_on, write = threading.Event(), threading.Event(), writer._write_rows
 
     def late(*arguments):
         rows = write(*arguments)
@@ -242,25 +233,37 @@ def test_a_write_is_heard_of_while_others_are_written_again(
         goes_on.wait()
         return rows
 
-    def hear_after(function):
-        def run(*arguments):
-            found = function(*arguments)
-            goes_on.set()
-            hearing.join()
-            return found
-
-        return run
+    def hear(result=None):
+        goes_on.set()
+        booking.join()
+        return result
 
     monkeypatch.setattr(writer, "_write_rows", late)
-    hearing.start()
+    booking = threading.Thread(target=pending.book)
+    booking.start()
     is_written.wait()
+    return hear
+
+
+@pytest.mark.parametrize("when", ["before", "write_again", "read"])
+def test_a_write_is_heard_of_while_others_are_written_again(
+    fleet, worker, clock, monkeypatch, when
+):
+    """What is written again gets the ids of the claims that are lost."""
+    one, callers, name, earlier = worker(), Callers(fleet), a_name(), copied(fleet.database)
+    callers.ask(one)
+    one.manager.refresh()
+    fleet.wait_for_host(name, GB)
+    pending = one.decide("req-1", GB, name)
+    hear = written_and_stopped(one, pending, monkeypatch)
     put_back(fleet.database, earlier)
     one.manager.refresh()
-    if step == "_begun":
-        hear_after(lambda: None)()
+    if when == "before":
+        hear()
     else:
-        room = recovery if step == "write_again" else reader
-        monkeypatch.setattr(room, step, hear_after(getattr(room, step)))
+        room = recovery if when == "write_again" else one.manager.reservations.reader
+        step = getattr(room, when)
+        monkeypatch.setattr(room, when, lambda *arguments: hear(step(*arguments)))
     callers.given[name] = pending.hosts[0]
     for _ in range(4):
         one.manager.refresh()
