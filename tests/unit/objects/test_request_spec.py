@@ -156,27 +156,6 @@ def test_the_way_back_of_filter_properties():
     }
 
 
-def test_the_way_back_of_the_request():
-    request_spec = {
-        "num_instances": 3,
-        "image": {"id": "i", "properties": {"hw_cpu_cores": "2"}},
-        "instance_type": FLAVOR,
-        "instance_properties": {"uuid": "u", "project_id": "p", "user_id": None},
-    }
-    spec = _read(request_spec)
-    assert spec.to_legacy_request_spec_dict() == {
-        "num_instances": 3,
-        "image": {"id": "i", "properties": {"hw_cpu_cores": 2}},
-        "instance_type": spec.flavor,
-        "instance_properties": {
-            **dict.fromkeys(("availability_zone", "numa_topology", "pci_requests", "user_id")),
-            "uuid": "u",
-            "project_id": "p",
-            **{name: size for name, size in FLAVOR.items() if name != "swap"},
-        },
-    }
-
-
 def test_the_way_back_from_nothing():
     spec = objects.RequestSpec()
     assert spec.to_legacy_filter_properties_dict() == {}
