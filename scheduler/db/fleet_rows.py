@@ -55,20 +55,24 @@ class Dialect:
         """Text or number without a comma that changes with *text*."""
         return (sa.func.md5 if self.name == "postgresql" else sa.func.crc32)(text)
 
-    def version(
-        self, table: sa.Table, columns: Iterable[sa.ColumnElement[Any]]
-    ) -> sa.ColumnElement[Any]:
+    def version(self, table: sa.Table, columns: Iterable[sa.Column[Any]]) -> sa.ColumnElement[Any]:
         """Text or number that changes with the content of *columns*, or with any write."""
         if self.name == "postgresql":
             return sa.cast(sa.literal_column(f"{table.name}.xmin", sa.Text), sa.Text)
         return self.digest(self.joined(*self.texts(*columns)))
 
-    def texts(self, *columns: sa.ColumnElement[Any]) -> list[sa.ColumnElement[Any]]:
-        """The *columns* as texts, ``~`` for NULL."""
+    def texts(self, *columns: sa.Column[Any]) -> list[sa.ColumnElement[Any]]:
+        """The *columns* as texts, ``~`` for NULL.
+
+        MariaDB takes a tenth of the time of a poll to ask it of columns that are never NULL.
+        """
+        as_text = sa.cast if self.name == "postgresql" else sa.type_coerce
+        texts = [(each, as_text(each, sa.Text())) for each in columns]
         null = sa.literal("~", sa.Text())
-        if self.name == "postgresql":
-            return [sa.func.coalesce(sa.cast(each, sa.Text), null) for each in columns]
-        return [sa.func.coalesce(sa.type_coerce(each, sa.Text()), null) for each in columns]
+        return [
+            sa.func.coalesce(text, null) if column.nullable or self.name == "sqlite" else text
+            for column, text in texts
+        ]
 
 
 class Compiled:
