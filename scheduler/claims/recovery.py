@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from oslo_db import exception as db_exception
 from oslo_log import log as logging
-from sqlalchemy import Connection
 
 from scheduler import errors
 from scheduler.claims.reader import utc
@@ -45,12 +44,9 @@ def write_again(
     mark = claim_rows.refusal(str(uuid.uuid4()), MARK, "", utc(now))
     until = utc(now + hold_seconds) + datetime.timedelta(seconds=1)
     mark |= {"closed_at": None, "expires_at": until}
-
-    def write_mark(connection: Connection) -> None:
-        claim_rows.forget_hosts(connection)
-        claim_rows.insert(connection, [mark])
-
-    database.write_retrying(write_mark)
+    database.write_retrying(lambda connection: claim_rows.insert(connection, [mark]))
+    # After the mark: whoever begins a host meanwhile reads the claims later, and so the mark.
+    database.write_retrying(claim_rows.forget_hosts)
     several = [each for each in answered if each["expires_at"] > utc(now)]
     with database.read() as connection:
         there = [*claim_rows.of_consumers(connection, [mark["consumer_uuid"]]).values()]

@@ -63,7 +63,8 @@ class Checks:
         action = spec.action(changes)
         if action is None:
             self._kernel.fail("specification", f"no action makes {changes}"[:500])
-        self.is_marked |= action == "mark"
+        is_empty = not self._server.tables["claim_hosts"]
+        self.is_marked |= action == "forget" or (action == "mark" and is_empty)
         if action == "claim" and not self.is_marked and self._is_early():
             self.unseen |= {
                 after.host for table, _id, _b, after in changes if table == "claim_hosts"

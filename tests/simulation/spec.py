@@ -1,7 +1,7 @@
 """The protocol as a relation between the tables before and after one commit.
 
-Each commit is one of the actions: claim, refuse, close, purge, begin, mark.  Nothing else may
-change the tables of claims.
+Each commit is one of the actions: claim, refuse, close, purge, begin, mark, forget.  Nothing else
+may change the tables of claims.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,13 @@ def _is_refusal(hosts: Pairs, claims: Pairs) -> bool:
 
 
 def _is_mark(hosts: Pairs, claims: Pairs) -> bool:
-    """No generation that anybody knew is left."""
     is_open = all(not b and a and not a.host and not a.closed_at for b, a in claims)
-    return bool(claims) and is_open and all(after is None for _before, after in hosts)
+    return not hosts and is_open
+
+
+def _is_forget(hosts: Pairs, claims: Pairs) -> bool:
+    """No generation that anybody knew is left."""
+    return not claims and all(after is None for _before, after in hosts)
 
 
 def _is_claim(hosts: Pairs, claims: Pairs) -> bool:
@@ -72,6 +76,7 @@ _ACTIONS = {
     "begin": _is_begin,
     "refuse": _is_refusal,
     "mark": _is_mark,
+    "forget": _is_forget,
     "claim": _is_claim,
     "purge": _is_purge,
     "close": _is_close,
