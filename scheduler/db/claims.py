@@ -228,7 +228,7 @@ def answered(connection: Connection, uuids: Collection[str], request_id: str) ->
 
 
 def close(connection: Connection, generations: Mapping[int, int], now: datetime.datetime) -> int:
-    """Close claims, by their ids, as far as they are open; return how many there were."""
+    """Close claims, *generations* by ids, as far as they are open; return how many there were."""
     closed = 0
     for some in rows.in_batches(sorted(generations)):
         is_same = claims.c.generation.in_([generations[number] for number in some])
