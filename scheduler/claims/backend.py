@@ -111,6 +111,8 @@ class Lost:
 
     #: True if others took it; else it is known by now what else to choose from.
     is_race: bool = True
+    #: True if the state must be read to know what they took.
+    needs_read: bool = True
     #: Hosts that somebody holds a lock on, and for too long.
     locked: frozenset[Key] = frozenset()
     outcome: ClassVar[str] = "lost"

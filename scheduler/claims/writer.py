@@ -140,8 +140,10 @@ class ClaimWriter:
         reads = False
         for _attempt in range(WRITES_AT_MOST):
             with self.lock:
-                is_valid = self.reservations.is_valid
-                self._end(e for e in _open(batch) if not all(map(is_valid, e.decided.reservations)))
+                is_valid, counted = self.reservations.is_valid, self.reservations.counted
+                for each in _open(batch):
+                    if not all(map(is_valid, each.decided.reservations)):
+                        self._end([each], Lost(needs_read=not counted.keys() >= {*each.keys}))
                 moves = self.reservations.moves({key for e in _open(batch) for key in e.keys})
                 reads = reads or any(map(self.reservations.claim_of, self._consumers(batch)))
             existing = self._existing(batch) if reads else {}

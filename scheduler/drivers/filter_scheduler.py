@@ -231,7 +231,8 @@ class FilterScheduler(Scheduler):
                     continue
                 LOG.debug("Others have claimed what was chosen for %s", request.names)
                 record.claim, record.races_lost = result.outcome, record.races_lost + 1
-                self._read_again(record)
+                if result.needs_read:
+                    self._read_again(record)
             conflict = errors.ClaimConflict(attempts=MOST_DECISIONS)
             return self._selections(self._timed(record, CLAIM, claiming.refused, conflict), record)
 

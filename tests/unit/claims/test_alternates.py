@@ -59,7 +59,7 @@ def test_a_scheduler_with_an_older_view_sees_the_alternate(fleet, worker, altern
     pending = one.decide("req-2", 3 * GB, a_name())
     assert pending.hosts == [second.service_host]
     assert alternates.claim(CONTEXT, a_spec(3 * GB), name, second)
-    assert pending.book() == Lost()
+    assert pending.book() == Lost(needs_read=False)
 
 
 def test_what_is_released_is_free_at_once(fleet, worker, alternates):

@@ -24,7 +24,7 @@ def test_what_was_decided_before_others_claimed_is_decided_again(fleet, worker, 
     name = a_name()
     pending = other.decide("req-2", gb * GB, name)
     assert one.hosts("req-1", 3 * GB, a_name()) == pending.hosts
-    assert pending.book() == Lost()
+    assert pending.book() == Lost(needs_read=False)
     (host,) = other.hosts("req-2", gb * GB, name)
     assert fleet.claims()[name] == host != pending.hosts[0]
     fleet.check()
@@ -43,7 +43,7 @@ def test_a_claim_counted_while_the_own_is_written_wins(fleet, worker, monkeypatc
         commit(*arguments)
 
     monkeypatch.setattr(writer, "_claim", late)
-    assert pending.book() == Lost()
+    assert pending.book() == Lost(needs_read=False)
     fleet.check()
 
 
@@ -230,7 +230,7 @@ def test_the_same_request_decided_by_two_workers_at_once(fleet, worker, is_known
     assert first.book() == Booked(first.decided.selections)
     if is_known:
         other.manager.refresh()
-    assert late.book() == Lost()
+    assert late.book() == Lost(needs_read=False)
     assert other.hosts("req-1", GB, name) == first.hosts
     other.manager.refresh()
     assert sum(other.free_mb().values()) == 11 * GB
