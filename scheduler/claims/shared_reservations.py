@@ -205,7 +205,7 @@ class SharedReservations(Reservations):
     # --- claims of all -------------------------------------------------------------------
 
     def read_claims(self) -> None:
-        """Read the claims; what was found is taken over by the next call of ``settle``."""
+        """Read the claims; what was found is counted by ``take_claims``."""
         now = self.clock()
         if self._writes_again:
             values = list(self._answered.values())
@@ -306,8 +306,12 @@ class SharedReservations(Reservations):
             return row.host, None
         return row.host, row.node
 
-    def _take_over(self, read: ClaimRead) -> None:
-        """Count what *read* found; the reports of all hosts were read after it."""
+    def take_claims(self) -> None:
+        """Count what the last read found; the reports of all hosts were read after it."""
+        read, self._read = self._read, None
+        if read is None:
+            return
+        self._judged = read.number
         self.count_new(read, reports_follow=True)
         if read.number <= self._stale:
             return
@@ -350,11 +354,7 @@ class SharedReservations(Reservations):
         self.release(claim.reservation)
 
     def settle(self, now: float, found: Sequence[Any] = ()) -> None:
-        """Take over the last read, and end every claim that the rows just read speak of."""
-        read, self._read = self._read, None
-        if read is not None:
-            self._judged = read.number
-            self._take_over(read)
+        """End every claim that the rows just read speak of."""
         self.note(found)
         for reservation in self._to_judge(now):
             claim = self._claims[reservation]

@@ -96,6 +96,9 @@ class Reservations:
         This may do I/O; the decision lock is not held.
         """
 
+    def take_claims(self) -> None:
+        """Count the claims that were read: there are none, here."""
+
     def needs_read(self) -> bool:
         """True when the state is to be read although no request waits for it."""
         return False

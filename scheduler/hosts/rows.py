@@ -349,8 +349,10 @@ class TableUpdater:
     def _settle(self, found: Sequence[Any], now: float) -> None:
         """End reservations by the rows just *found*, and by those of late, not shown again.
 
-        A reservation may be made after the row was read that tells that its instance is gone.
+        A reservation may be made, or a claim counted, after the row was read that tells that its
+        instance is gone.
         """
+        self.reservations.take_claims()
         for row in found:
             self._recent.pop(row.uuid, None)
             self._recent[row.uuid] = (row, now)

@@ -164,6 +164,26 @@ def test_others_that_took_the_ids_of_lost_claims_do_not_hide_the_loss(
     assert fleet.claims() == callers.given
 
 
+def test_a_claim_whose_end_is_lost_ends_with_the_read_that_finds_it(fleet, worker):
+    """The row of its failed instance was read long before."""
+    one, name = worker(), a_name()
+    fleet.wait_for_host(name, 3 * GB)
+    (host,) = one.hosts("req-1", 3 * GB, name)
+    fleet.fail(name)
+    set_closed_at(fleet, fleet.now())
+    for _read in range(2):
+        one.manager.refresh()
+    set_closed_at(fleet, None)
+    one.manager.reservations.reader.want_all()
+    one.manager.refresh()
+    assert one.free_mb()[host] == 4 * GB
+
+
+def set_closed_at(fleet, when):
+    with fleet.database.write() as connection:
+        connection.execute(claims.update().values(closed_at=when))
+
+
 def test_nobody_is_refused_while_claims_are_written_again(fleet, worker, clock):
     one, earlier = worker(), copied(fleet.database)
     Callers(fleet).ask(one)
