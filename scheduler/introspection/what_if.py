@@ -4,7 +4,6 @@ The configuration in force stays: ``Overlay`` is one with some options set other
 """
 
 import dataclasses
-import functools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +15,12 @@ from oslo_log import log as logging
 from scheduler import errors, objects
 from scheduler.conf import DECISION_OPTIONS, names
 from scheduler.conf.names import Name
-from scheduler.drivers.filter_scheduler import FilterScheduler, Settings
-from scheduler.drivers.selections import selections_of
-from scheduler.engine.decision import decide
-from scheduler.engine.evaluation import NOT_ASKED, bounds_of, restore_bounds
+from scheduler.drivers.filter_scheduler import FilterScheduler
+from scheduler.engine.evaluation import NOT_ASKED
 from scheduler.engine.record import DecisionRecord
 from scheduler.explain.answer import to_dict
 from scheduler.explain.recorder import error_text
-from scheduler.explain.refusal import closest_hosts, note_refusal
+from scheduler.explain.refusal import closest_hosts
 from scheduler.filters.registry import names_available
 from scheduler.hosts import columns
 from scheduler.hosts.candidates import Scope
@@ -32,6 +29,7 @@ from scheduler.hosts.table import HostTable, Key
 from scheduler.introspection import hypothetical_hosts
 from scheduler.introspection.host_dump import in_order
 from scheduler.introspection.state import Subject, copied, require_texts
+from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.semantics import Ratios
 
 
@@ -157,16 +155,16 @@ def what_if(
     conf, values = _changed(driver, settings, enable, disable)
     LOG.info("Trying out request %s for an operator; nothing is kept of it", asked.instance_uuids)
     driver.bring_state_up_to_date(None)
-    with copied(subject) as (table, reservations):
+    with copied(subject) as (_table, reservations):
         notes = list(_without_own_reservations(driver.conf, reservations, asked))
-        second = reservations.copy(table.copy())
-        now, most_seconds = driver.host_manager.clock(), _seconds(max_seconds) / 2
-        decided = functools.partial(_decided, driver, asked, now, most_seconds)
-        before = decided(driver.conf, reservations)
+        seconds = _seconds(max_seconds) / 2
+        first = VirtualFleet.from_driver(driver, reservations, most_seconds=seconds)
+        second = _changed_fleet(first, conf)
+        before = _decided(first, asked)
         notes += _apply_ratios(second.table, conf, values)
         notes += hypothetical_hosts.add(second.table, driver.host_manager, conf, add_hosts)
         hypothetical_hosts.without(second.table, without_hosts)  # which the added ones may be like
-        after = decided(conf, second)
+        after = _decided(second, asked)
     return {
         "worker": subject.number,
         "host": subject.conf.host,
@@ -269,57 +267,34 @@ def _apply_ratios(table: HostTable, conf: Any, values: Mapping[Name, Any]) -> It
 # --- one decision ---------------------------------------------------------------------------------
 
 
-def _decided(
-    driver: FilterScheduler,
-    asked: DecisionRecord,
-    now: float,
-    most_seconds: float,
-    conf: Any,
-    reservations: Reservations,
-) -> Outcome:
-    """The decision under *conf*, on a state that it may change."""
-    settings, uuids, count = _settings(conf, driver), asked.instance_uuids, asked.num_instances
-    record = DecisionRecord(None, uuids, count, asked.seed, "FilterScheduler", wants_detail=True)
-    record.state_age_seconds = driver.host_manager.state_age_seconds
-    spec, alternates = settings.own_spec(asked.request), settings.max_attempts - 1
-    began = time.perf_counter()
-    policy = dataclasses.replace(settings.policy, most_seconds=most_seconds)
-    note = functools.partial(note_refusal, record, policy, spec)
+def _changed_fleet(fleet: VirtualFleet, conf: Any) -> VirtualFleet:
+    """A copy of *fleet* under *conf*; InvalidRequest for filters and the like that are unknown."""
     try:
-        placement = decide(
-            policy,
-            reservations,
-            spec,
-            uuids,
-            count,
-            alternates,
-            now=now,
-            record=record,
-            on_refusal=note,
-        )
+        return fleet.copy(conf)
+    except _NOT_LOADED as error:
+        raise errors.InvalidRequest(field="--set", reason=str(error)) from error
+
+
+def _decided(fleet: VirtualFleet, asked: DecisionRecord) -> Outcome:
+    """The decision on the state of *fleet*, which it changes."""
+    began = time.perf_counter()
+    try:
+        record = fleet.place(
+            asked.request,
+            asked.instance_uuids,
+            seed=asked.seed,
+            with_alternates=True,
+            wants_detail=True,
+        ).record
     except errors.DecisionGivenUp as error:
         reason = f"not decided in time; {error_text(error)}"
         raise errors.InvalidRequest(field="max_seconds", reason=reason) from error
-    except errors.NoValidHost as error:
-        record.outcome, record.failure = errors.code_of(error), error_text(error)
-    else:
-        record.note_chosen(selections_of(placement, settings.zone_if_none))
     record.elapsed_ms = (time.perf_counter() - began) * 1000
-    scope = Scope(reservations.table, now, policy.service_down_time_seconds)
-    closest = closest_hosts(record, scope, spec)
-    return Outcome(to_dict(record, closest), _verdicts(record, reservations.table))
-
-
-def _settings(conf: Any, driver: FilterScheduler) -> Settings:
-    """New ones under *conf*, that have learnt what the driver's have."""
-    try:
-        settings = Settings.from_conf(conf, driver.host_manager)
-    except _NOT_LOADED as error:
-        raise errors.InvalidRequest(field="--set", reason=str(error)) from error
-    weighers = driver.settings.policy.weighers
-    if [type(each) for each in weighers] == [type(each) for each in settings.policy.weighers]:
-        restore_bounds(settings.policy.weighers, bounds_of(weighers))
-    return settings
+    scope = Scope(
+        fleet.table, fleet.clock(), fleet.driver.settings.policy.service_down_time_seconds
+    )
+    closest = closest_hosts(record, scope, record.request)
+    return Outcome(to_dict(record, closest), _verdicts(record, fleet.table))
 
 
 def _verdicts(record: DecisionRecord, table: HostTable) -> dict[Key, str]:

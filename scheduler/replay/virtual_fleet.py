@@ -4,6 +4,7 @@ Host table, host manager, reservations, engine and filter driver are those of th
 that was placed is a reservation that never expires; taking it away releases that.
 """
 
+import contextlib
 import copy
 import dataclasses
 import datetime
@@ -88,6 +89,10 @@ class VirtualFleet:
         self.clock = clock
         self.spec_of: dict[str, objects.RequestSpec] = {}
         self._context = oslo_context.RequestContext(overwrite=False)
+        self._limits: dict[str, Any] = {
+            "service_down_time_seconds": math.inf,
+            "most_seconds": math.inf,
+        }
         reservations = functools.partial(Reservations, expiry_seconds=_FOREVER)
         manager: HostManager = host_manager_class(conf)(conf, reader, clock, reservations)
         manager.refresh()
@@ -110,15 +115,12 @@ class VirtualFleet:
                 table.set_service(host, {**table.services[host], "forced_down": True}, last_seen)
 
     def _take(self, settings: Settings) -> None:
-        policy = dataclasses.replace(
-            settings.policy, service_down_time_seconds=math.inf, most_seconds=math.inf
-        )
+        policy = dataclasses.replace(settings.policy, **self._limits)
         self.driver.settings = dataclasses.replace(settings, policy=policy)
 
     @property
     def host_manager(self) -> HostManager:
-        manager: HostManager = self.driver.host_manager
-        return manager
+        return self.driver.host_manager
 
     @property
     def table(self) -> HostTable:
@@ -129,22 +131,42 @@ class VirtualFleet:
         """The servers that can be taken away again."""
         return self.host_manager.reservations
 
+    @classmethod
+    def from_driver(
+        cls, driver: FilterScheduler, reservations: Reservations, **limits: float
+    ) -> Self:
+        """The fleet of a running *driver*, on copies of its *reservations* and their table.
+
+        *limits* are those of its policy, where others than the driver's are to be in force.
+        """
+        fleet = cls.__new__(cls)
+        fleet.spec_of, fleet._context = {}, oslo_context.RequestContext(overwrite=False)
+        fleet._limits = limits
+        fleet._decide_as(driver, driver.conf, reservations)
+        return fleet
+
     def copy(self, conf: Any = None) -> Self:
         """A fleet of the same state that changes on its own, under *conf* if that is given."""
-        twin, manager = copy.copy(self), copy.copy(self.host_manager)
-        manager.lock = threading.RLock()
-        manager.table = self.table.copy()
-        manager.reservations = self.reservations.copy(manager.table)
-        manager.clock = twin.clock = VirtualClock(self.clock())
+        twin = copy.copy(self)
         twin.spec_of = dict(self.spec_of)
-        twin.conf = self.conf if conf is None else conf
-        twin.driver = copy.copy(self.driver)
-        twin.driver.host_manager, twin.driver.conf = manager, twin.conf
-        twin._take(Settings.from_conf(twin.conf, manager))
-        learnt, anew = self.driver.settings.policy.weighers, twin.driver.settings.policy.weighers
+        reservations = self.reservations.copy(self.table.copy())
+        twin._decide_as(self.driver, self.conf if conf is None else conf, reservations)
+        return twin
+
+    def _decide_as(self, driver: FilterScheduler, conf: Any, reservations: Reservations) -> None:
+        """Have a twin of *driver* decide, which has learnt what that one has."""
+        manager = copy.copy(driver.host_manager)
+        manager.lock, manager.table = threading.RLock(), reservations.table
+        manager.reservations = reservations
+        self.conf, manager.clock = conf, VirtualClock(manager.clock())
+        self.clock = manager.clock
+        self.driver = copy.copy(driver)
+        self.driver.host_manager, self.driver.conf = manager, conf
+        self.driver.watch = contextlib.nullcontext
+        self._take(Settings.from_conf(conf, manager))
+        learnt, anew = driver.settings.policy.weighers, self.driver.settings.policy.weighers
         if [type(each) for each in learnt] == [type(each) for each in anew]:
             restore_bounds(anew, bounds_of(learnt))
-        return twin
 
     # --- requests ------------------------------------------------------------------------
 

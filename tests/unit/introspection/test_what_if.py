@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import pytest
 
 from scheduler import errors
-from scheduler.introspection import what_if as trial
 from scheduler.introspection.state import state_hosts
 from scheduler.introspection.what_if import what_if
+from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.rpc.context import RequestContext
 from tests.unit.introspection.subjects import a_world
 from tests.unit.introspection.test_state import behind_the_back
@@ -203,13 +203,13 @@ def test_decisions_go_on_between_the_steps(world, monkeypatch):
     """While it is decided, nobody holds the lock that decisions need."""
     seen = []
     lock = world.subject.known_host_manager.lock
-    decide = trial.decide
+    place = VirtualFleet.place
 
     def watched(*given, **named):
         seen.append(bool(getattr(lock, "_is_owned")()))  # noqa: B009 (typeshed does not know it)
-        return decide(*given, **named)
+        return place(*given, **named)
 
-    monkeypatch.setattr(trial, "decide", watched)
+    monkeypatch.setattr(VirtualFleet, "place", watched)
     what_if(world.subject, request=a_request())
     assert seen == [False, False]
 
