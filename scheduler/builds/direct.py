@@ -45,8 +45,7 @@ class InstanceRows:
             )
             return instances.get(conn, instance_uuid)
 
-        instance: objects.Instance = self.database().write_retrying(taken_off_its_host)
-        return instance
+        return self.database().write_retrying(taken_off_its_host)
 
     def handle_schedule_error(
         self, context: Any, ex: BaseException, instance_uuid: str, request_spec: Mapping[str, Any]
@@ -272,8 +271,7 @@ def instance_uuids(request_spec: Mapping[str, Any]) -> list[str]:
 def _texts(found: Any, field: str, reason: str) -> list[str]:
     are_texts = isinstance(found, list) and all(isinstance(each, str) for each in found)
     require(are_texts, field, reason)
-    texts: list[str] = found
-    return texts
+    return found
 
 
 def hinted_group(filter_properties: Mapping[str, Any]) -> str | None:

@@ -139,8 +139,7 @@ class Base(command.Command):
         """The databases that the configuration names."""
         if self.app.databases is None:
             self.app.databases = Databases.from_conf(self.conf, for_command=True)
-        found: Databases = self.app.databases
-        return found
+        return self.app.databases
 
     @property
     def database(self) -> Database:

@@ -97,8 +97,7 @@ class Layout:
                 return _host_of_node(is_absent).label(element.name)
             return _null(element, dialect_name).label(element.name) if is_absent else None
 
-        fitted: Statement = visitors.replacement_traverse(found, {}, replace)
-        return fitted
+        return visitors.replacement_traverse(found, {}, replace)
 
 
 COMPLETE = Layout()
@@ -106,8 +105,7 @@ COMPLETE = Layout()
 
 
 def layout_of(connection: sa.Connection) -> Layout:
-    layout: Layout = connection.get_execution_options().get(OPTION, COMPLETE)
-    return layout
+    return connection.get_execution_options().get(OPTION, COMPLETE)
 
 
 def detect(connection: sa.Connection) -> Layout | None:

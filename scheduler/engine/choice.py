@@ -104,8 +104,7 @@ class Choice:
             least = np.partition(maxima, blocks - TOP_HOSTS)[blocks - TOP_HOSTS]
             places = np.flatnonzero(totals >= least)
             rows, totals = rows[places], totals[places]
-        head: np.ndarray = rows[np.argsort(-totals, kind="stable")]
-        return head
+        return rows[np.argsort(-totals, kind="stable")]
 
     def _one_by_one(self, rows: np.ndarray) -> Iterator[int]:
         """The same after an earlier choice, whose order decides among equals."""

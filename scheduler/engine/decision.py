@@ -236,8 +236,7 @@ class _Decision:
         table = self.reservations.table
         got = Counter(table.rows.get(reservation.key) for reservation in self.made)
         full = [row for row, room in self.room.items() if got[row] >= room]
-        allowed: np.ndarray = self.reservations.claimable(rows) & ~np.isin(rows, full)
-        return allowed
+        return self.reservations.claimable(rows) & ~np.isin(rows, full)
 
     def _limits(self, state: HostState, request: Any) -> dict[str, Any]:
         return {} if self.narrowed.skip_filters else self.policy.chain.limits(state, request)

@@ -252,8 +252,7 @@ def weighted(
         return np.zeros(len(raw))
     if ends[0] < low or ends[1] > high:
         raw = np.clip(raw.astype(np.float64), low, high)
-    found: np.ndarray = share(raw, low, high, multiplier)
-    return found
+    return share(raw, low, high, multiplier)
 
 
 def share(raw: Any, low: float, high: float, multiplier: Any) -> Any:
@@ -370,8 +369,7 @@ class Evaluation:
             return np.array(rows)
         places = np.zeros(len(self.of_row), dtype=np.int64)
         places[self.hosts.rows] = np.arange(len(self.hosts))
-        found: np.ndarray = places[rows]
-        return found
+        return places[rows]
 
     def totals_of_rows(self) -> np.ndarray:
         """The totals by row of the host table; what it says of hosts that do not pass is void."""

@@ -112,8 +112,7 @@ class Verdicts:
     def ranked(self) -> np.ndarray:
         """The rows that passed, by weight; equal ones by row number."""
         rows = np.flatnonzero(self.of_row == PASSES)
-        ranked: np.ndarray = rows[np.argsort(-self.totals[rows], kind="stable")]
-        return ranked
+        return rows[np.argsort(-self.totals[rows], kind="stable")]
 
 
 @dataclass(slots=True)

@@ -174,5 +174,4 @@ def filter_properties_of(spec: objects.RequestSpec) -> dict[str, Any]:
         "os_type": instance["os_type"],
         "pci_requests": instance.get("pci_requests"),
     }
-    plain: dict[str, Any] = objects.to_plain(properties)
-    return plain
+    return objects.to_plain(properties)

@@ -92,8 +92,7 @@ class OvercommitFilter(ResourceFilter):
 
     def ratio(self, hosts: Candidates) -> np.ndarray:
         """Ratio by which each host's resource may be handed out."""
-        ratios: np.ndarray = getattr(hosts, self.ratio_column)
-        return ratios
+        return getattr(hosts, self.ratio_column)
 
     def ratio_of(self, host_state: HostState) -> float:
         if type(self).ratio is OvercommitFilter.ratio:
@@ -137,8 +136,7 @@ class MaximumFilter(HostFilter):
 
     def maximum(self, hosts: Candidates) -> np.ndarray | float:
         """The maximum of all *hosts*, or one per host."""
-        limit: float = self.configured_maximum
-        return limit
+        return self.configured_maximum
 
 
 class AggregateMaximumFilter(MaximumFilter):

@@ -31,8 +31,7 @@ _OVERRIDE = np.dtype([("given", np.bool_), ("value", np.float64)])
 
 def heard_in_time(last_seen: np.ndarray, now: float, tolerance_seconds: float) -> np.ndarray:
     """Mask of those last seen no further from now than the tolerance, in past or future."""
-    in_time: np.ndarray = np.abs(now - last_seen) <= tolerance_seconds
-    return in_time
+    return np.abs(now - last_seen) <= tolerance_seconds
 
 
 @dataclass(slots=True, eq=False)
@@ -159,8 +158,7 @@ class Candidates:
             return self.everything(True)
         mask = np.zeros(pool.capacity, dtype=np.bool_)
         mask[numbers] = True
-        found: np.ndarray = mask[self.scope.table.column(name)[self.at]]
-        return found
+        return mask[self.scope.table.column(name)[self.at]]
 
     def named(self, hosts: Iterable[str]) -> np.ndarray:
         """Mask of candidates whose host name is one of *hosts* (exact case)."""
@@ -189,8 +187,7 @@ class Candidates:
     def aggregate_keys(self) -> set[str]:
         """The metadata keys that the aggregates of any host have."""
         keys, pool = aggregate_metadata.keys, self.scope.table.pools["aggregates"]
-        found: set[str] = pool.derived("keys", lambda each: set().union(*map(keys, each)))
-        return found
+        return pool.derived("keys", lambda each: set().union(*map(keys, each)))
 
     def overridden(
         self, key: str, cast: Callable[[str], float], otherwise: np.ndarray | float

@@ -211,8 +211,7 @@ class Memo:
             self._is_uniform = bool((self.values == self.values[:1]).all())
         if self._is_uniform and len(numbers):
             return constant(self.values[0], len(numbers), self.values.dtype)
-        found: np.ndarray = self.values.take(numbers)
-        return found
+        return self.values.take(numbers)
 
 
 class DocumentPool:

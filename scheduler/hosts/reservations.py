@@ -112,8 +112,7 @@ class Reservations:
 
     def claimable(self, rows: np.ndarray) -> np.ndarray:
         """Mask of the *rows* that may be chosen: not those that their host never filled in."""
-        reported: np.ndarray = self.table.column("reported")[rows]
-        return reported
+        return self.table.column("reported")[rows]
 
     def _reserved(self, reservation: Reservation, name: str | None) -> None:
         """Take note of a decision's *reservation* for the instance of that *name*."""

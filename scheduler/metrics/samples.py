@@ -61,8 +61,7 @@ class Samples(Collector):
 
     def histogram(self, metric: Metric, *labels: str) -> list[float]:
         """Buckets and sum of *metric*, empty at first."""
-        found: list[float] = self.values.setdefault((metric.name, labels), [0] * (len(_BOUNDS) + 1))
-        return found
+        return self.values.setdefault((metric.name, labels), [0] * (len(_BOUNDS) + 1))
 
     def observe(self, metric: Metric, seconds: float, *labels: str) -> None:
         """Count *seconds* in its bucket of *metric*."""

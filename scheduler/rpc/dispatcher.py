@@ -119,8 +119,7 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
             target = getattr(endpoint, "target", DEFAULT_TARGET)
             accepts = _accepts(target, namespace, version)
             if accepts and self.access_policy.is_allowed(endpoint, name):
-                method: Callable[..., Any] = getattr(endpoint, name)
-                return method
+                return getattr(endpoint, name)
         return None
 
     def _call(self, serving: Callable[..., Any], incoming: Any) -> Any:
@@ -210,8 +209,7 @@ def _answer_to(error: Exception, message: Mapping[str, Any], context: Any) -> Ex
     A mistake of the caller is one line in the log; a fault of this service gets an id.
     """
     if isinstance(error, oslo_messaging.ExpectedException):
-        known: Exception = error.exc_info[1]
-        return known
+        return error.exc_info[1]
     method = f"{message.get('method')!s:.100}"
     if isinstance(error, ArgumentMismatch):
         error = TypeError(str(error))  # as Nova's services answer

@@ -98,5 +98,4 @@ class ColumnWeigher(HostWeigher):
     column: ClassVar[str]
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
-        values: np.ndarray = getattr(hosts, self.column)
-        return values
+        return getattr(hosts, self.column)

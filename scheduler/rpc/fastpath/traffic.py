@@ -58,8 +58,7 @@ class Receiver:
         incoming = self._poller.incoming
         while not incoming:
             if self._poller._shutdown.is_set() or not self._waits():
-                found: list[Any] = self._library_poll(**limits)
-                return found
+                return self._library_poll(**limits)
         return [incoming.pop(0)]
 
     def _waits(self) -> bool:
