@@ -45,7 +45,8 @@ def validate(conf: cfg.ConfigOpts) -> None:
     """
     _clamp(conf)
     _service_down_time(conf)
-    read_all(conf)
+    for group, name in names.registered(conf):
+        _value(conf, group, name)
     for error in _contradictions(conf):
         raise error
 
@@ -81,12 +82,6 @@ def questions(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[tuple[str,
         yield f"[{group}] {name}", f"it has no effect here: {instead}", ""
     for setting, instead in ignored.gone(paths):
         yield f"[{setting.group}] {setting.name}", f"it is gone: {instead}", setting.place
-
-
-def read_all(conf: cfg.ConfigOpts) -> None:
-    """Read every option, again when more are registered; ConfigurationError for a bad value."""
-    for group, name in names.registered(conf):
-        _value(conf, group, name)
 
 
 def _value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:

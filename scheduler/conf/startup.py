@@ -68,13 +68,6 @@ class Source:
     is_daemon: bool = True
 
 
-def read_again(source: Source) -> cfg.ConfigOpts:
-    """The configuration as it is now, not in force; ConfigurationError names option and file."""
-    conf = fill(source)
-    check.validate(conf)
-    return conf
-
-
 def named_files(source: Source) -> list[str]:
     """The files that *source* names, or else those that the usual places have."""
     named = concurrency.named_files(source.argv)

@@ -125,8 +125,7 @@ def _findings(databases: Databases) -> Iterator[Problem]:
                 f"{finding.url}: the row of this service cannot be written with this account; "
                 "give it the rights for that, or set [database] read_only = true"
             )
-            error = errors.ConfigurationError(option=finding.place, reason=reason)
-            yield problem_of(Kind.DATABASE, error)
+            yield Problem(Kind.DATABASE, finding.place, reason)
         elif finding.is_nova:
             LOG.info("%s", finding.line())
 
@@ -199,8 +198,7 @@ def _state_path(conf: cfg.ConfigOpts) -> Iterator[Problem]:
                 return
         except OSError:
             reason = f"{path}: {there} {_NOT_WRITABLE}, and [database] connection is not set"
-            error = errors.ConfigurationError(option="[DEFAULT] state_path", reason=reason)
-        yield problem_of(Kind.SURROUNDINGS, error)
+            yield Problem(Kind.SURROUNDINGS, "[DEFAULT] state_path", reason)
 
 
 def _recording(conf: cfg.ConfigOpts) -> Iterator[Problem]:
@@ -219,8 +217,7 @@ def _tempdir(conf: cfg.ConfigOpts) -> Iterator[Problem]:
             tempfile.tempdir = conf.tempdir
     except OSError as error:
         reason = f"Temporary directory is invalid: {error}"
-        refusal = errors.ConfigurationError(option="[DEFAULT] tempdir", reason=reason)
-        yield problem_of(Kind.SURROUNDINGS, refusal)
+        yield Problem(Kind.SURROUNDINGS, "[DEFAULT] tempdir", reason)
 
 
 def _json_options(conf: cfg.ConfigOpts) -> Iterator[Problem]:

@@ -98,9 +98,9 @@ class Reloading:
 
     def _read(self) -> Change:
         plugins.installed.cache_clear()  # a plug-in may have been installed meanwhile
-        fresh = startup.read_again(self._source)
+        fresh = startup.fill(self._source)
         transport.complete(fresh)
-        check.read_all(fresh)
+        check.validate(fresh)
         return rereading.compare(self.conf, fresh, self._live)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from scheduler import errors, idempotency
-from scheduler.conf import startup
+from scheduler.conf import check, startup
 from scheduler.db import tables
 from scheduler.rpc.context import ObjectSerializer
 from tests.fuzz import mutations, samples, verdicts
@@ -151,7 +151,7 @@ def config(world: World, data: bytes) -> Verdict:
     began = time.process_time()
     kind, violation = ACCEPTED, None
     try:
-        startup.read_again(startup.Source(["--config-file", str(path)], "nova-scheduler"))
+        check.validate(startup.fill(startup.Source(["--config-file", str(path)], "nova-scheduler")))
     except errors.ConfigurationError as error:
         kind = "ConfigurationError"
         if not error.kwargs.get("option"):

@@ -26,7 +26,7 @@ class Reloaded:
         self.path = folder / "nova.conf"
         self.write(text)
         source = startup.Source(["--config-file", str(self.path)], PROG)
-        self.reloading = Reloading(source, startup.read_again(source), rereading.LIVE)
+        self.reloading = Reloading(source, startup.fill(source), rereading.LIVE)
         assert self.reload() is Outcome.APPLIED  # the options of the libraries are known now
         self.in_force = []
 
