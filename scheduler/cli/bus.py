@@ -110,15 +110,13 @@ class Daemons:
         self._hosts = list(dict.fromkeys(hosts))
         self._timeout_seconds = timeout_seconds
         self.silent: list[str] = []
-        self._found: list[Worker] | None = None
 
     def workers(self) -> list[Worker]:
         """All there should be, those that did not answer left out; NoWorker if there is none."""
-        if self._found is None:
-            self._found = [one for some in _side_by_side(self._find, self._hosts) for one in some]
-        if not self._found:
+        found = [one for some in _side_by_side(self._find, self._hosts) for one in some]
+        if not found:
             raise NoWorker(reason="; ".join(self.silent) or "none is known")
-        return self._found
+        return found
 
     def all(self, method: str, **arguments: Any) -> list[Answer]:
         """The answer of every worker to *method*; NoWorker if all are silent.

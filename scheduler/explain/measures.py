@@ -28,10 +28,6 @@ class Measured(NamedTuple):
     missing: np.ndarray
     unit: str
 
-    def found_text(self, place: int) -> str:
-        """The number that the host at *place* has, with its unit."""
-        return f"{number(float(self.found[place]))} {self.unit}"
-
 
 Measure = Callable[[Any, Candidates, Any], Measured]
 """Called with filter, hosts and request."""
@@ -100,7 +96,7 @@ def describe(each: Any, code: str, host: HostState, request: Any) -> tuple[str |
     """The requirement and what one host has of it, as texts."""
     if code in MEASURES:
         measured = MEASURES[code](each, Candidates.alone(host), request)
-        return measured.wanted, measured.found_text(0)
+        return measured.wanted, f"{number(float(measured.found[0]))} {measured.unit}"
     if code in DESCRIPTIONS:
         return DESCRIPTIONS[code](each, host, request)
     return None, "does not pass"

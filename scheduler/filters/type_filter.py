@@ -23,7 +23,7 @@ class TypeAffinityFilter(HostFilter):
             for host, instances in hosts.table.instances.items()
             if any(each.instance_type_id != wanted for each in instances.values())
         ]
-        yield OTHER_TYPE, ~hosts.running_on(others) if others else hosts.everything(True)
+        yield OTHER_TYPE, ~hosts.among(hosts.table.rows_showing_instances(others))
 
 
 class AggregateTypeAffinityFilter(HostFilter):

@@ -164,10 +164,6 @@ class Candidates:
         """Mask of candidates whose host name is one of *hosts* (exact case)."""
         return self.among(self.scope.table.row_numbers(hosts))
 
-    def running_on(self, hosts: Iterable[str]) -> np.ndarray:
-        """Mask of candidates that show the instances of one of *hosts* (exact case)."""
-        return self.among(self.table.rows_showing_instances(hosts))
-
     def among(self, rows: list[int]) -> np.ndarray:
         """Mask of candidates whose row is one of *rows*."""
         of_row = np.zeros(self.scope.table.capacity, dtype=np.bool_)

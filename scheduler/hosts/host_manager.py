@@ -18,7 +18,7 @@ import sqlalchemy.exc
 from oslo_db import exception as db_exception
 from oslo_log import log as logging
 
-from scheduler import concurrency, errors, objects, semantics
+from scheduler import concurrency, errors, semantics
 from scheduler.db.cells import CellHealth
 from scheduler.hosts import rows
 from scheduler.hosts.host_state import HostState
@@ -270,11 +270,10 @@ class HostManager:
 
     # --- aggregates and instances, by RPC ------------------------------------------------
 
-    def update_aggregates(self, aggregates: Iterable[Any] | Any) -> None:
-        """Take one aggregate or several, each replacing the one of its id."""
-        several = [aggregates] if isinstance(aggregates, objects.Aggregate) else aggregates
+    def update_aggregates(self, aggregates: Iterable[Any]) -> None:
+        """Take *aggregates*, each replacing the one of its id."""
         with self.lock:
-            self._aggregates.update({each.id: each for each in several})
+            self._aggregates.update({each.id: each for each in aggregates})
             self._updater.set_aggregates(self._aggregates.values())
 
     def delete_aggregate(self, aggregate: Any) -> None:

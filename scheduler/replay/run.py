@@ -154,22 +154,19 @@ class Run:
         rank = (-arrival.count * arrival.flavor.memory_mb, self._now)
         if len(self._worst) == WORST and rank >= self._worst[-1][0]:
             return
+        seed = self._seed + self.decisions
+        again = self.fleet.place(spec, uuids, seed=seed, wants_detail=True)
+        self.fleet.remove(again.servers)
         found = {
             "request": arrival.name,
             "at": round(self._now, 3),
             "flavor": arrival.flavor.name,
             "servers": arrival.count,
-            "because": self.explain(spec, uuids)["cause"],
+            "because": to_dict(again.record)["cause"],
         }
         self._worst.append((rank, found))
         self._worst.sort(key=lambda each: each[0])
         del self._worst[WORST:]
-
-    def explain(self, spec: objects.RequestSpec, uuids: Sequence[str]) -> dict[str, Any]:
-        """The decision on a request with all its reasons; nothing is kept of it."""
-        outcome = self.fleet.place(spec, uuids, seed=self._seed + self.decisions, wants_detail=True)
-        self.fleet.remove(outcome.servers)
-        return to_dict(outcome.record)
 
     def explain_again(self, outcome: Outcome) -> str:
         """The reason for an *outcome* that was the latest one."""

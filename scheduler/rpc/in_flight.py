@@ -69,7 +69,11 @@ class InFlightRequests:
             yield
         finally:
             self._in_hand.discard(request)
-            self._note_end(request)
+            self.moved_at = self._clock()
+            if method in self._decisions:
+                self.decided += 1
+            latest = self._latest_ended.get(method, request.began_at)
+            self._latest_ended[method] = max(latest, request.began_at)
 
     def stuck_for(self, limit_seconds: float) -> float | None:
         """Age in seconds of the oldest stuck request; None if none is stuck.
@@ -86,14 +90,6 @@ class InFlightRequests:
             or self._latest_ended.get(one.method, one.began_at) > one.began_at
         ]
         return max(stuck, default=None)
-
-    def _note_end(self, request: InFlightRequest) -> None:
-        self.moved_at = self._clock()
-        method = request.method
-        if method in self._decisions:
-            self.decided += 1
-        latest = self._latest_ended.get(method, request.began_at)
-        self._latest_ended[method] = max(latest, request.began_at)
 
 
 class CallMonitor:
