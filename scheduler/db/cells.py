@@ -24,7 +24,6 @@ from scheduler.db.aggregates import AggregateReader
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import Cell, FleetChanges, FleetReader
-from scheduler.db.fleet_poll import LATE_SECONDS
 from scheduler.threads import in_thread
 
 LOG = logging.getLogger(__name__)
@@ -132,10 +131,9 @@ class Member:
 class CellsReader:
     """Source of the host manager: every cell, or the one database of an undivided fleet."""
 
-    def __init__(self, conf: Any, databases: Databases, late_seconds: float = LATE_SECONDS) -> None:
-        """Nothing is read yet.  What was read beside the reads *late_seconds* ago is read again."""
+    def __init__(self, conf: Any, databases: Databases) -> None:
+        """Nothing is read yet."""
         self._databases = databases
-        self._late_seconds = late_seconds
         self._overlap = datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds)
         self._timeout_seconds = conf.scheduler.cell_timeout_seconds
         self._weighs_images = _weighs_images(conf)
@@ -240,8 +238,7 @@ class CellsReader:
 
     def _reader(self, database: Database, cell: Cell | None) -> FleetReader:
         together = self._databases.api is self._databases.main
-        late = self._late_seconds
-        return FleetReader(database, self._overlap, cell, aggregates=together, late_seconds=late)
+        return FleetReader(database, self._overlap, cell, aggregates=together)
 
     def _ask_all(self, question: Callable[[Member], Any]) -> dict[Member, Any]:
         """The answers of the members that give one in time; raises if there are only failures."""

@@ -70,7 +70,7 @@ class FleetReader:
     """Reads of one database by one worker; remembers how far it got.
 
     *cell* is the one that the database belongs to, if there are several.  Without *aggregates* it
-    leaves them to other readers.  Heartbeats that were read *late_seconds* ago are read by a read.
+    leaves them to other readers.
     """
 
     def __init__(
@@ -80,12 +80,10 @@ class FleetReader:
         cell: Cell | None = None,
         *,
         aggregates: bool = True,
-        late_seconds: float = fleet_poll.LATE_SECONDS,
     ) -> None:
         self.database = database
         self.cell = cell
         self._overlap = overlap
-        self._late_seconds = late_seconds
         self._session = ReadSession(database)
         self._heartbeats = fleet_poll.HeartbeatReader(database)
         self._nodes = RowReader(database, fleet_rows.NODE_COLUMNS)
@@ -125,7 +123,7 @@ class FleetReader:
         """
         heartbeats: fleet_poll.Heartbeats = {}
         if self._read_at is not None and not full:
-            heartbeats = self._heartbeats.read(now, self._late_seconds)
+            heartbeats = self._heartbeats.read(now, fleet_poll.LATE_SECONDS)
         self._reads_images = image_properties
         changes = self._session.run(lambda connection: self._read(connection, now, full=full))
         return [dataclasses.replace(changes, heartbeats=heartbeats)] if heartbeats else [changes]

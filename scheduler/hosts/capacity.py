@@ -21,6 +21,16 @@ MEMORY, VCPUS, DISK = "memory_mb", "vcpus", "disk_mb"
 PHYSICAL, FREE = "physical", "free"
 
 
+def resources(hosts: Candidates) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """By resource what each of *hosts* has, what of that is free, and the allocation ratio."""
+    disk_mb, vcpus = hosts.total_usable_disk_gb * 1024, hosts.vcpus_total
+    return {
+        MEMORY: (hosts.total_usable_ram_mb, hosts.free_ram_mb, hosts.ram_allocation_ratio),
+        VCPUS: (vcpus, vcpus - hosts.vcpus_used, hosts.cpu_allocation_ratio),
+        DISK: (disk_mb, hosts.free_disk_mb, hosts.disk_allocation_ratio),
+    }
+
+
 def finite(ratios: np.ndarray) -> np.ndarray:
     """Allocation ratios as numbers; what is none is 0."""
     return np.clip(np.nan_to_num(ratios), -LARGEST_RATIO, LARGEST_RATIO)
@@ -50,12 +60,7 @@ class Capacity:
             takes = hosts.has_service & hosts.reported & hosts.service_up & ~hosts.service_disabled
             takes &= ~hosts.having("cell_uuid", left_out)
             documents, places = hosts.documents("aggregates")
-            disk_total, vcpus = hosts.total_usable_disk_gb * 1024, hosts.vcpus_total
-            several = {
-                MEMORY: (hosts.total_usable_ram_mb, hosts.free_ram_mb, hosts.ram_allocation_ratio),
-                VCPUS: (vcpus, vcpus - hosts.vcpus_used, hosts.cpu_allocation_ratio),
-                DISK: (disk_total, hosts.free_disk_mb, hosts.disk_allocation_ratio),
-            }
+            several = resources(hosts)
             bare_metal = hosts.bare_metal
         amounts = {name: _amounts(*each, takes) for name, each in several.items()}
         zones_of = [split_values(each, "availability_zone") or {default_zone} for each in documents]

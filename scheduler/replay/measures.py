@@ -12,6 +12,8 @@ from typing import Final, Self
 
 import numpy as np
 
+from scheduler.hosts import capacity
+from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.table import HostTable
 
 CORES, MEMORY, DISK = RESOURCES = ("cores", "memory", "disk")
@@ -45,23 +47,12 @@ class Room:
     @classmethod
     def from_rows(cls, table: HostTable, rows: np.ndarray) -> Self:
         """The hosts of *rows*; below zero is free where more is in use than there is."""
-
-        def column(name: str) -> np.ndarray:
-            return table.column(name)[rows].astype(np.float64)
-
-        physical = [
-            column("vcpus_total"),
-            column("total_usable_ram_mb"),
-            column("total_usable_disk_gb") * 1024,
-        ]
-        used = [
-            column("vcpus_used"),
-            physical[1] - column("free_ram_mb"),
-            physical[2] - column("free_disk_mb"),
-        ]
-        ratios = [column(f"{name}_allocation_ratio") for name in ("cpu", "ram", "disk")]
-        capacity = np.array([has * ratio for has, ratio in zip(physical, ratios, strict=True)])
-        return cls(capacity, capacity - np.array(used), column("num_instances") == 0)
+        hosts = Candidates(Scope(table, 0.0, 0.0), rows)
+        found = capacity.resources(hosts)
+        several = [found[name] for name in (capacity.VCPUS, capacity.MEMORY, capacity.DISK)]
+        whole = np.array([total * ratio for total, _free, ratio in several])
+        used = np.array([total - free for total, free, _ratio in several])
+        return cls(whole, whole - used, hosts.num_instances == 0)
 
     def shares(self, amounts: np.ndarray, where: np.ndarray | None = None) -> dict[str, float]:
         """By resource the share that *amounts* are of the capacity, of the hosts *where*."""

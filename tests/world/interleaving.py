@@ -7,8 +7,10 @@ moment, and requests must be decided as by whoever has just read everything.
 import contextlib
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 from scheduler import errors, objects
+from scheduler.db import fleet_poll
 from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
@@ -111,7 +113,8 @@ def a_manager(writers: Writers, overlap_seconds: int) -> Iterator[HostManager]:
     conf.set_override("refresh_overlap_seconds", overlap_seconds, group="scheduler")
     # Full reads would repair what this is looking for.
     conf.set_override("full_refresh_interval_seconds", 10**9, group="scheduler")
-    yield HostManager(conf, CellsReader(conf, Databases(database), late_seconds=0), writers.clock)
+    with mock.patch.object(fleet_poll, "LATE_SECONDS", 0):
+        yield HostManager(conf, CellsReader(conf, Databases(database)), writers.clock)
     database.dispose()
 
 
