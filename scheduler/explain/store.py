@@ -59,8 +59,6 @@ class Store:
         self._purge_due_at = 0.0
         self._written = 0
         self._is_failing = False
-        self.left_out = 0
-        """Number of records that were not written."""
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, database: Database) -> Self | None:
@@ -73,7 +71,7 @@ class Store:
     def put(self, record: DecisionRecord) -> None:
         """Have *record* written soon; never waits, never raises."""
         if not self._thread.put(record):
-            self._leave_out(1, "the database is too slow")
+            self._warn("the database is too slow")
 
     def close(self) -> None:
         """Write what waits, for a while; the rest is left out."""
@@ -92,7 +90,7 @@ class Store:
             self._purge()
         except Exception as error:
             LOG.debug("Records could not be written", exc_info=True)
-            self._leave_out(len(batch), str(error))
+            self._warn(str(error))
 
     def _purge(self) -> None:
         """Delete what is too old or too much, now and then."""
@@ -103,8 +101,7 @@ class Store:
         with self._database.write() as connection:
             decisions.purge(connection, rows.utcnow() - self._kept, self._kept_records)
 
-    def _leave_out(self, count: int, why: str) -> None:
-        self.left_out += count
+    def _warn(self, why: str) -> None:
         if not self._is_failing:
             self._is_failing = True
             LOG.warning("Records of decisions are not written: %s", why)
