@@ -172,12 +172,12 @@ class Candidates:
 
     def count_instances(self, uuids: Iterable[str]) -> np.ndarray:
         """Number of the instances *uuids* that each candidate's host runs."""
-        shown = self.table.showing_instances(uuids)
-        if not shown:
+        home_of = self.table.host_of_instance
+        homes = [home_of[uuid] for uuid in home_of.keys() & set(uuids)]
+        rows = self.table.rows_showing_instances(homes)
+        if not rows:
             return self.constant(0, np.int64)
-        of_row = np.zeros(self.table.capacity, dtype=np.int64)
-        of_row[list(shown)] = list(shown.values())
-        return of_row[self.at]
+        return np.bincount(rows, minlength=self.table.capacity)[self.at]
 
     @functools.cached_property
     def aggregate_keys(self) -> set[str]:

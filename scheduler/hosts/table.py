@@ -176,11 +176,6 @@ class HostTable:
         bare_metal = self._arrays["bare_metal"]
         return [row for row in self.row_numbers(hosts) if not bare_metal[row]]
 
-    def showing_instances(self, uuids: Iterable[str]) -> dict[int, int]:
-        """Number of the instances *uuids* that each row shows; rows without any are left out."""
-        homes = [self.host_of_instance[uuid] for uuid in self.host_of_instance.keys() & set(uuids)]
-        return Counter(self.rows_showing_instances(homes))
-
     def spellings(self, names: Iterable[str]) -> list[str]:
         """The hosts whose name in lower case is one of *names*."""
         by_lower = self.pools["host"].derived("spellings", _by_lower_case)
