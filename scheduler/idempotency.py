@@ -16,7 +16,7 @@ import hashlib
 import json
 import threading
 import time
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -103,7 +103,7 @@ class ReplyCache:
         self._clock = clock
         self._lock = threading.Lock()
         self._known: dict[Key, list[_Reply]] = {}
-        self._finished: OrderedDict[int, _Reply] = OrderedDict()
+        self._finished: deque[_Reply] = deque()
         self._servers_finished = 0
         self.repeated = 0
         """Number of requests that were answered without a decision of their own."""
@@ -169,17 +169,17 @@ class ReplyCache:
                 self._drop(reply)
                 return
             reply.kept_until = self._clock() + self._kept_seconds
-            self._finished[id(reply)] = reply
+            self._finished.append(reply)
             self._servers_finished += reply.key[2]
             self._expire()
 
     def _expire(self) -> None:
         now = self._clock()
         while self._finished:
-            oldest = next(iter(self._finished.values()))
+            oldest = self._finished[0]
             if oldest.kept_until > now and self._servers_finished <= self._kept_servers:
                 return
-            self._finished.popitem(last=False)
+            self._finished.popleft()
             self._servers_finished -= oldest.key[2]
             self._drop(oldest)
 
