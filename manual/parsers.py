@@ -20,8 +20,11 @@ DEFAULTS = {
     "config_file": "nova.conf in ~/.nova, ~, /etc/nova or /etc",
     "log_date_format": "%Y-%m-%d %H:%M:%S",
 }
-#: Every command has the same of these: cliff's, for the forms of a table.
-OWN_GROUPS = ("positional arguments", "options")
+#: Many commands have the same of these: the forms of a table, or of an answer.
+SHARED_GROUPS = {
+    "output formatters", "forms for programs",
+    *(f"{form} formatter" for form in ("table", "json", "shell")), "CSV Formatter",
+}  # fmt: skip
 #: Accepted, and without effect, or of no use to a reader.
 LEFT_OUT = {"--shell_completion", "--config_source", "--remote_debug-host", "--remote_debug-port"}
 
@@ -94,9 +97,8 @@ def _command(owner: type[program.Program], name: str) -> argparse.ArgumentParser
         prog=complete.prog, description=complete.description, add_help=False
     )
     for group in complete._action_groups:
-        if group.title in OWN_GROUPS:
+        if group.title not in SHARED_GROUPS:
             for action in group._group_actions:
                 if "--help" not in action.option_strings:
                     parser._add_action(action)
-    parser.set_defaults(has_table=len(complete._action_groups) > len(OWN_GROUPS))
     return parser

@@ -63,6 +63,7 @@ def test_every_exit_status_is_documented():
         (["nova-conductor-stub", "boot", "--fla"], ["--flavor"]),
         (["nova-scheduler-manage", "aggregate", "add"], ["add-host"]),
         (["nova-scheduler-manage", "broker", "check", "--time"], ["--timeout"]),
+        (["nova-scheduler-manage", "replay", "--comp"], ["--compact"]),
     ],
     ids=" ".join,
 )
