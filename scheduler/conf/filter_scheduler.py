@@ -1,5 +1,6 @@
 """``[filter_scheduler]``, ``[metrics]``, ``[trusted_computing]`` (page config, 3 and 4)."""
 
+import contextlib
 from collections.abc import Iterable
 
 from oslo_config import cfg
@@ -347,8 +348,9 @@ def parse_ratios(items: Iterable[str], option: str) -> list[tuple[str, float]]:
 
 def set_default_chain(conf: cfg.ConfigOpts) -> None:
     """Let the default of ``enabled_filters`` follow ``[scheduler] claims``."""
-    if conf.scheduler.claims == "placement":
-        conf.set_default("enabled_filters", PLACEMENT_FILTERS, group=GROUP)
+    with contextlib.suppress(ValueError):  # of the option, for which the checks have a place
+        if conf.scheduler.claims == "placement":
+            conf.set_default("enabled_filters", PLACEMENT_FILTERS, group=GROUP)
 
 
 def log_default_chain(conf: cfg.ConfigOpts) -> None:

@@ -41,6 +41,8 @@ class Mistake:
 OPTIONS = """
 [scheduler] workers = -1
     :6: [scheduler] workers | 0
+[scheduler] claims = databse
+    :6: [scheduler] claims | 'databse'
 [scheduler] cell_uuid = x
     [scheduler] cell_uuid | x
 [DEFAULT] servicegroup_driver = zk
