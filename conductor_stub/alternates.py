@@ -17,7 +17,6 @@ from oslo_log import log as logging
 from sqlalchemy import Connection
 
 from conductor_stub.records import Candidate
-from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.claims import amounts, loading
 from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
@@ -97,18 +96,16 @@ def note_providers(spec: objects.RequestSpec | None, chosen: Candidate) -> None:
 
 
 class AlternateClaims(Claims):
-    """Claims in the database of the schedulers; *fleet_of* gives the one with a host's rows."""
+    """Claims in the database of the schedulers; *database* is that of ``[database]``."""
 
     def __init__(
         self,
         conf: cfg.ConfigOpts,
         database: Database,
-        fleet_of: Callable[[objects.Selection], Database],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """*database* is that of ``[database]``."""
+        self._fleet = database
         self._database = loading.claims_database(conf, database)
-        self._fleet_of = fleet_of
         self._clock = clock
         self._ratios = Ratios.from_conf(conf)
         self._fitting = Fitting.from_conf(conf)
@@ -139,7 +136,7 @@ class AlternateClaims(Claims):
                 getattr(own, name) == values[name] for name in ("request_id", "host", "node")
             ):
                 return True  # claimed before, by a delivery of the same message
-            with self._fleet_of(selection).read() as conn:
+            with self._fleet.read() as conn:
                 consumers = [uuid, *(each.consumer_uuid for each in others)]
                 found = instances.rows_by_uuid(conn, consumers)
                 reports = compute_nodes.list_all(conn, values["host"], selection.nodename or None)
@@ -287,12 +284,10 @@ class PlacementAlternates(Claims):
             LOG.error("Instance %s keeps allocations on %s: %s", uuid, node_uuid, error)
 
 
-def claims_from_conf(conf: cfg.ConfigOpts, stores: Stores) -> Claims:
+def claims_from_conf(conf: cfg.ConfigOpts, database: Database) -> Claims:
     """Claims as ``[scheduler] claims`` says; raises ConfigurationError."""
     if conf.scheduler.claims == loading.PLACEMENT:
         return PlacementAlternates(PlacementClient.from_conf(conf))
     if conf.scheduler.claims == loading.DATABASE:
-        return AlternateClaims(
-            conf, stores.main, lambda selection: stores.of_host(selection.service_host)
-        )
+        return AlternateClaims(conf, database)
     return Claims()

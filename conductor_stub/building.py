@@ -4,7 +4,7 @@ Reference page conductor, section 5, step 6 (section 4, step 4), and sections 6 
 of one instance ends the build of that instance only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,9 +16,9 @@ from conductor_stub.alternates import Claims
 from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.planning import Planner
 from conductor_stub.records import Candidate, Order, Plan, require_host, selections
-from conductor_stub.stores import Change, Stores
 from scheduler import errors, objects
 from scheduler.db import instances
+from scheduler.db.database import Database
 from scheduler.notifications import Notifications
 from scheduler.rpc.context import RequestContext
 
@@ -32,7 +32,7 @@ FIRST_ATTEMPT = 1
 class Failures:
     """Tells of failures; *host* is the name that faults and notifications carry."""
 
-    stores: Stores
+    database: Database
     notifications: Notifications
     host: str
 
@@ -50,8 +50,8 @@ class Failures:
         *spec* is the request as the caller gave it, if it was an object; notifications carry it.
         """
 
-        def change(api: Connection, cell: Connection) -> None:
-            server_rows.end_build(api, cell, instance.uuid, error, self.host, attempts)
+        def change(conn: Connection) -> None:
+            server_rows.end_build(conn, instance.uuid, error, self.host, attempts)
 
         _log("build_instances", instance, error)
         LOG.warning("Setting instance to ERROR state.", extra={"instance_uuid": instance.uuid})
@@ -71,19 +71,19 @@ class Failures:
         """Tell why nothing came of a move; the server keeps its state."""
         state, uuid = instance.vm_state or "active", instance.uuid
 
-        def change(_api: Connection, cell: Connection) -> None:
-            instances.update(cell, uuid, vm_state=state, task_state=None)
-            server_rows.add_fault(cell, uuid, error, self.host)
+        def change(conn: Connection) -> None:
+            instances.update(conn, uuid, vm_state=state, task_state=None)
+            server_rows.add_fault(conn, uuid, error, self.host)
 
         _log(method, instance, error)
         if self._is_written(instance, change):
             legacy, task = request_dicts.legacy_spec_of(spec), f"{SERVICE}.{method}"
             self.notifications.task_failed(context, task, uuid, legacy, spec, error, state)
 
-    def _is_written(self, instance: objects.Instance, change: Change[None]) -> bool:
+    def _is_written(self, instance: objects.Instance, change: Callable[[Connection], None]) -> bool:
         """Write the end; False for an instance that is gone: there is nobody to tell."""
         try:
-            self.stores.write(self.stores.of_instance(instance.uuid), change)
+            self.database.write_retrying(change)
         except errors.InstanceNotFound:
             LOG.debug("Instance %s was deleted meanwhile", instance.uuid)
             return False
@@ -104,13 +104,17 @@ class NewServer(NamedTuple):
 
 @dataclass(frozen=True)
 class Builder:
-    """Sends the instances of a plan to their hosts; *claims* claims alternates first."""
+    """Sends the instances of a plan to their hosts; *claims* claims alternates first.
 
-    stores: Stores
+    Hosts in no zone are in *default_zone*.
+    """
+
+    database: Database
     planner: Planner
     compute: ComputeAPI
     failures: Failures
     claims: Claims
+    default_zone: str
 
     def build(self, plan: Plan, instance: objects.Instance, candidates: list[Candidate]) -> None:
         """Build *instance* on the first candidate to be had; a failure ends this build only."""
@@ -134,13 +138,14 @@ class Builder:
             del candidates[0]
         properties = request_dicts.populate_filter_properties(plan.filter_properties, chosen)
         attempts = request_dicts.attempts(properties)
-        zone_from_host = self.compute.takes_spec_objects()
-        prepared = self.stores.prepare_build(instance, chosen, attempts, zone_from_host)
+        zone = self.default_zone if self.compute.takes_spec_objects() else None
+        prepared = self.database.write_retrying(
+            lambda conn: server_rows.prepare_build(conn, instance, chosen, attempts, zone)
+        )
         if prepared is None:  # the user has cancelled the build
             self.claims.release(elevated, uuid)
             if plan.is_new:
-                cell = self.stores.of_instance(uuid)
-                cell.write_retrying(lambda conn: instances.destroy(conn, uuid))
+                self.database.write_retrying(lambda conn: instances.destroy(conn, uuid))
             return
         LOG.debug(
             "Selected host: %s; Selected node: %s; Alternates: %s",
@@ -177,18 +182,19 @@ class Builder:
         except Exception as error:
             LOG.debug("No hosts for %d new instance(s)", len(servers), exc_info=True)
             for server in servers:
-                self._bury(order, server, error)
+                if self._create(server):
+                    self._fail(order, server, error)
             return
-        created = [
-            (server, candidates)
-            for server, candidates in zip(servers, found, strict=True)
-            if self._create(order, server, candidates)
-        ]
-        for server, candidates in created:
+        for server, candidates in zip(servers, found, strict=True):
+            uuid = server.wanted.instance_uuid
+            if not self._create(server):
+                LOG.info("What is booked for instance %s is given back", uuid)
+                self.claims.release(order.context.elevated(), uuid)
+                continue
             try:
                 plan = self._plan_of_new(order, server.spec)
             except Exception as error:
-                LOG.debug("Instance %s has no plan", server.wanted.instance_uuid, exc_info=True)
+                LOG.debug("Instance %s has no plan", uuid, exc_info=True)
                 self._fail(order, server, error)
                 continue
             self.build(plan, server.wanted.instance, candidates)
@@ -207,26 +213,10 @@ class Builder:
             is_new=True,
         )
 
-    def _create(self, order: Order, server: NewServer, candidates: list[Candidate]) -> bool:
-        """Make the row of *server* where its host is; False when that is not to be built."""
-        uuid, failure = server.wanted.instance.uuid, None
-        try:
-            host = require_host(candidates, uuid).host
-            if self.stores.create_server(server.wanted, host):
-                return True
-        except Exception as error:
-            LOG.debug("Instance %s has no cell", uuid, exc_info=True)
-            failure = error
-        LOG.info("What is booked for instance %s is given back", uuid)
-        self.claims.release(order.context.elevated(), uuid)
-        if failure is not None:
-            self._bury(order, server, failure)
-        return False
-
-    def _bury(self, order: Order, server: NewServer, error: Exception) -> None:
-        """Record *server* in cell0, in ERROR; one that its user does not want any more is not."""
-        if self.stores.create_server(server.wanted, None):
-            self._fail(order, server, error)
+    def _create(self, server: NewServer) -> bool:
+        """Make the row of *server*; False for one that its user does not want any more."""
+        wanted = server.wanted
+        return self.database.write_retrying(lambda conn: server_rows.create_server(conn, wanted))
 
     def _fail(self, order: Order, server: NewServer, error: Exception) -> None:
         legacy, instance = request_dicts.legacy_spec_of(server.spec), server.wanted.instance

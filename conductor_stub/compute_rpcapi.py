@@ -11,9 +11,9 @@ import oslo_messaging as messaging
 from oslo_config import cfg
 
 from conductor_stub.releases import versions_of
-from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import services
+from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext, RequestContextSerializer
 
 Version = tuple[int, int]
@@ -167,7 +167,7 @@ class ComputeAPI:
     """Casts to topic ``compute``, server = the host, in the version that the hosts understand.
 
     The version follows ``[upgrade_levels] compute``.  For its value ``auto``, the oldest compute
-    service in *stores* is looked up before each cast.  *retry* limits the attempts to reach the
+    service in *database* is looked up before each cast.  *retry* limits the attempts to reach the
     broker; None: no limit.
     """
 
@@ -175,7 +175,7 @@ class ComputeAPI:
         self,
         transport: messaging.Transport,
         conf: cfg.ConfigOpts,
-        stores: Stores | None = None,
+        database: Database | None = None,
         retry: int | None = None,
     ) -> None:
         """Raises ConfigurationError for a bad cap."""
@@ -184,7 +184,7 @@ class ComputeAPI:
         self._client = messaging.get_rpc_client(
             transport, target, serializer=serializer, retry=retry
         )
-        self._stores = stores
+        self._database = database
         configured = conf.upgrade_levels.compute
         self._auto = configured == AUTO
         self._cap = None if self._auto else parse_cap(configured)
@@ -232,12 +232,10 @@ class ComputeAPI:
         self.cast(context, instance.host, "terminate_instance", instance=instance, bdms=bdms)
 
     def _current_cap(self) -> Version | None:
-        if not self._auto or self._stores is None:
+        if not self._auto or self._database is None:
             return self._cap
-        known: list[objects.Service] = []
-        for database in self._stores.of_cells():
-            with database.read() as conn:
-                known += services.list_all(conn, services.COMPUTE_BINARY)
+        with self._database.read() as conn:
+            known = services.list_all(conn, services.COMPUTE_BINARY)
         lowest = min((each.version or 0 for each in known if not each.forced_down), default=None)
         return cap_for_service_version(lowest)
 

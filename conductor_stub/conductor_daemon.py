@@ -16,7 +16,6 @@ from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.manager import BackportAPI, ComputeTaskManager
 from conductor_stub.planning import Planner
 from conductor_stub.rpcapi import TOPIC, SchedulerAPI
-from conductor_stub.stores import Stores
 from scheduler import concurrency, errors
 from scheduler.cli import command, program
 from scheduler.conf import startup
@@ -26,7 +25,7 @@ from scheduler.daemon.watchdog import Readiness
 from scheduler.daemon.worker import Worker, launch
 from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.database import Database
-from scheduler.db.databases import Databases
+from scheduler.db.databases import API_OPTION, Databases
 from scheduler.notifications import Notifications
 from scheduler.rpc import transport
 from scheduler.rpc.dispatcher import BaseAPI
@@ -40,28 +39,31 @@ BINARY: Final = "nova-conductor"
 
 def build_manager(
     conf: cfg.ConfigOpts,
-    databases: Databases,
+    database: Database,
     transport: RPCTransport,
     notifications: Notifications,
 ) -> ComputeTaskManager:
     """The manager and its parts, not connected; raises ConfigurationError."""
-    stores = Stores(databases, conf.default_availability_zone)
     builder = Builder(
-        stores=stores,
-        planner=Planner(conf, stores, SchedulerAPI(transport, conf)),
-        compute=ComputeAPI(transport, conf, stores),
-        failures=Failures(stores, notifications, conf.host),
-        claims=claims_from_conf(conf, stores),
+        database=database,
+        planner=Planner(conf, database, SchedulerAPI(transport, conf)),
+        compute=ComputeAPI(transport, conf, database),
+        failures=Failures(database, notifications, conf.host),
+        claims=claims_from_conf(conf, database),
+        default_zone=conf.default_availability_zone,
     )
     return ComputeTaskManager(builder)
 
 
 def check_manager(conf: cfg.ConfigOpts, databases: Databases) -> None:
     """Build the manager and let it go again; raises what :func:`build_manager` does."""
+    if databases.api is not databases.main:
+        reason = "the conductor stub works on the one database of [database]"
+        raise errors.ConfigurationError(option=API_OPTION, reason=reason)
     with contextlib.ExitStack() as ending:
         transport = get_transport(conf)
         ending.callback(transport.cleanup)
-        build_manager(conf, databases, transport, _notifications(conf, ending))
+        build_manager(conf, databases.main, transport, _notifications(conf, ending))
 
 
 def _notifications(conf: cfg.ConfigOpts, ending: contextlib.ExitStack) -> Notifications:
@@ -79,15 +81,13 @@ class ConductorWorker(Worker):
         super().__init__(conf, readiness, table, TOPIC)
 
     def _start(self, ending: contextlib.ExitStack) -> None:
-        databases = Databases.from_conf(self._conf)
-        ending.callback(databases.dispose)
+        database = Database.from_conf(self._conf)
+        ending.callback(database.dispose)
         transport = get_transport(self._conf)
         ending.callback(transport.cleanup)
         notifications = _notifications(self._conf, ending)
-        manager = build_manager(self._conf, databases, transport, notifications)
-        own_database = Database.from_conf(self._conf)
-        ending.callback(own_database.dispose)
-        heartbeat = ServiceHeartbeat(self._conf, own_database, BINARY, TOPIC)
+        manager = build_manager(self._conf, database, transport, notifications)
+        heartbeat = ServiceHeartbeat(self._conf, database, BINARY, TOPIC)
         heartbeat.register()
         ending.callback(heartbeat.stop)
         endpoints = [manager, BackportAPI(), BaseAPI(TOPIC)]

@@ -153,7 +153,7 @@ class ComputeTaskManager:
         given = properties.get("instance_type")
         if not given or isinstance(given, objects.Flavor):
             return properties
-        with self._builder.stores.api.read() as conn:
+        with self._builder.database.read() as conn:
             return {**properties, "instance_type": flavors.get(conn, "id", given["id"])}
 
 

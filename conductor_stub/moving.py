@@ -84,7 +84,7 @@ class Mover:
             chosen, _ = self._find(context, instance, spec, None)
         except Exception as error:
             with contextlib.suppress(errors.InstanceNotFound):
-                self.builder.stores.of_instance(instance.uuid).write_retrying(
+                self.builder.database.write_retrying(
                     lambda conn: instances.update(conn, instance.uuid, task_state=None)
                 )
             if not isinstance(error, errors.NoValidHost | errors.UnsupportedPolicyException):

@@ -13,9 +13,9 @@ from oslo_log import log as logging
 
 from conductor_stub.records import Candidate, HostLists, Order, Plan
 from conductor_stub.rpcapi import SchedulerAPI
-from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import groups as group_rows
+from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
@@ -52,9 +52,9 @@ def _unenforced(conf: cfg.ConfigOpts) -> dict[str, str]:
 class Planner:
     """Makes the plan of one batch."""
 
-    def __init__(self, conf: cfg.ConfigOpts, stores: Stores, scheduler: SchedulerAPI) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, database: Database, scheduler: SchedulerAPI) -> None:
         self.max_attempts: int = conf.scheduler.max_attempts
-        self._stores = stores
+        self._database = database
         self._scheduler = scheduler
         self._unenforced = _unenforced(conf)
 
@@ -98,8 +98,9 @@ class Planner:
         four.  Raises UnsupportedPolicyException.
         """
         try:
-            with self._stores.api.read() as conn:
+            with self._database.read() as conn:
                 group = group_rows.by_instance(conn, uuid)
+                hosts = group_rows.member_hosts(conn, group)
         except errors.InstanceGroupNotFound:
             return False
         policies = ENFORCERS.keys() & set(policies_of(group))
@@ -109,10 +110,6 @@ class Planner:
             raise errors.UnsupportedPolicyException(reason=reason)
         if not policies:
             return False
-        hosts: set[str] = set()
-        for database in self._stores.of_cells():
-            with database.read() as conn:
-                hosts.update(group_rows.member_hosts(conn, group))
         for spec in specs:
             known = (spec.instance_group.hosts if spec.instance_group else None) or []
             spec.instance_group = group.copy()

@@ -1,26 +1,26 @@
-"""Rows of servers beside their instances: disks, wishes of their users, cells, faults.
+"""Rows of servers beside their instances: disks, wishes of their users, zones, faults.
 
-Reference page database, sections 3.5, 4, 5.10 and 7, and page conductor, section 6.
+Reference pages database, sections 3.5 and 5.10, and conductor, sections 5 (steps 6.3 to 6.8), 6.
 """
 
 import json
 import uuid
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import sqlalchemy as sa
+from oslo_log import log as logging
 from sqlalchemy import Connection
 
+from conductor_stub.records import Candidate
 from scheduler import errors, objects
-from scheduler.db import instances, rows
-from scheduler.db.databases import CELL0_UUID, list_cells
-from scheduler.db.tables import (
-    block_device_mapping,
-    build_requests,
-    host_mappings,
-    instance_mappings,
-)
+from scheduler.db import aggregates, instances, rows, services
+from scheduler.db.tables import block_device_mapping, build_requests
 
+LOG = logging.getLogger(__name__)
+
+API_BINARY = "nova-osapi_compute"
+FIRST_API_WITH_BUILD_REQUESTS = 12
+"""The services.version from which on the API deletes a build request to cancel a build."""
 ATTEMPTS_KEY = "nova_scheduler_attempts"
 """The key of the system metadata under which the number of attempts is kept for operators."""
 #: Values of a new disk where the object has nothing: the application's defaults.
@@ -54,7 +54,7 @@ def create_build_request(
     instance: objects.Instance,
     disks: objects.BlockDeviceMappingList | None = None,
 ) -> objects.BuildRequest:
-    """Insert the request for *instance*, and its mapping to no cell yet; raises AlreadyExists."""
+    """Insert the request for *instance*; raises AlreadyExists."""
     wanted = objects.BuildRequest(
         instance_uuid=instance.uuid,
         project_id=instance.project_id,
@@ -63,14 +63,6 @@ def create_build_request(
     )
     with rows.unique("build request of instance", instance.uuid):
         rows.insert(connection, build_requests, **wanted.set_fields())
-        rows.insert(
-            connection,
-            instance_mappings,
-            instance_uuid=instance.uuid,
-            project_id=instance.project_id,
-            user_id=instance.user_id,
-            queued_for_delete=False,
-        )
     return wanted
 
 
@@ -103,63 +95,61 @@ def delete_build_request(connection: Connection, instance_uuid: str) -> bool:
     return connection.execute(build_requests.delete().where(criterion)).rowcount > 0
 
 
-def first_cell(connection: Connection) -> objects.CellMapping:
-    """The first enabled cell that is not cell0; raises DatabaseNotReady when there is none."""
-    for cell in list_cells(connection):
-        if cell.uuid != CELL0_UUID and not cell.disabled:
-            return cell
-    raise errors.DatabaseNotReady(reason="there is no enabled cell in cell_mappings")
+def create_server(conn: Connection, new: objects.BuildRequest) -> bool:
+    """Make the instance that *new* asks for; False when its user has cancelled it."""
+    instance = new.instance
+    if not list_build_requests(conn, [instance.uuid]):
+        return False
+    instances.create(conn, instance)
+    for disk in new.block_device_mappings:
+        disk.instance_uuid = instance.uuid
+    create_disks(conn, new.block_device_mappings)
+    return True
 
 
-def cell0(connection: Connection) -> objects.CellMapping:
-    """The cell of instances without a host; raises DatabaseNotReady when there is none."""
-    for cell in list_cells(connection):
-        if cell.uuid == CELL0_UUID:
-            return cell
-    raise errors.DatabaseNotReady(reason="there is no cell0 in cell_mappings")
+def prepare_build(
+    conn: Connection,
+    instance: objects.Instance,
+    chosen: Candidate,
+    attempts: int,
+    default_zone: str | None,
+) -> tuple[objects.Instance, objects.BlockDeviceMappingList] | None:
+    """Note that *instance* goes to the host *chosen*; the instance as it is now, and its disks.
 
-
-def get_instance_mapping(connection: Connection, instance_uuid: str) -> Any:
-    """The row of that instance, or None; ``cell_id`` is None until it has been scheduled."""
-    table = instance_mappings
-    query = sa.select(table).where(table.c.instance_uuid == instance_uuid)
-    return connection.execute(query).first()
-
-
-def set_instance_cell(connection: Connection, instance_uuid: str, cell_id: int) -> bool:
-    """Note the cell that the instance was scheduled to; False when it has no mapping."""
-    criterion = instance_mappings.c.instance_uuid == instance_uuid
-    return rows.update(connection, instance_mappings, criterion, cell_id=cell_id) > 0
-
-
-def delete_instance_mapping(connection: Connection, instance_uuid: str) -> bool:
-    """Delete the mapping of that instance; False when it had none."""
-    criterion = instance_mappings.c.instance_uuid == instance_uuid
-    return connection.execute(instance_mappings.delete().where(criterion)).rowcount > 0
-
-
-def get_host_mapping(connection: Connection, host: str) -> Any:
-    """The row of that host, or None."""
-    query = sa.select(host_mappings).where(host_mappings.c.host == host)
-    return connection.execute(query).first()
-
-
-def create_host_mappings(
-    connection: Connection, hosts: Iterable[str], cell_id: int | None = None
-) -> None:
-    """Map those of *hosts* that have no mapping yet to the cell, by default :func:`first_cell`.
-
-    Raises AlreadyExists when another process maps one of them at the same moment: call again.
+    It gets the zone of the host, which is *default_zone* for a host in none; with None it keeps
+    its own.  A first attempt ends the build request; None when the user had cancelled that.
+    Raises InstanceNotFound.
     """
-    wanted = list(dict.fromkeys(hosts))
-    query = sa.select(host_mappings.c.host)
-    known = {row.host for row in rows.select_in(connection, query, host_mappings.c.host, wanted)}
-    new = [host for host in wanted if host not in known]
-    if new:
-        cell_id = first_cell(connection).id if cell_id is None else cell_id
-        with rows.unique("mapping of host", f"{new[0]}, or one of {len(new)}"):
-            cells = [{"host": host, "cell_id": cell_id} for host in new]
-            rows.insert_many(connection, host_mappings, cells)
+    row = instances.get(conn, instance.uuid)
+    if attempts <= 1 and not delete_build_request(conn, row.uuid) and not _api_is_old(conn):
+        LOG.info("The build of instance %s is dropped: its build request was deleted", row.uuid)
+        return None
+    if default_zone is not None:
+        row.availability_zone = _zone(conn, chosen, default_zone)
+        instances.update(conn, row.uuid, availability_zone=row.availability_zone)
+    instances.set_system_metadata(conn, row.uuid, ATTEMPTS_KEY, str(attempts))
+    fresh = instance.copy()  # the rows know better than the caller
+    for name, value in row.set_fields().items():
+        setattr(fresh, name, value)
+    return fresh, disks_of(conn, row.uuid)
+
+
+def _api_is_old(conn: Connection) -> bool:
+    """True when an API may be at work that makes no build requests."""
+    known = [service.version for service in services.list_all(conn, binary=API_BINARY)]
+    return bool(known) and min(known) < FIRST_API_WITH_BUILD_REQUESTS
+
+
+def _zone(conn: Connection, chosen: Candidate, default: str) -> str | None:
+    selection = chosen.selection
+    if selection is not None and selection.is_set("availability_zone"):
+        return selection.availability_zone
+    zones = (
+        aggregate.availability_zone
+        for aggregate in aggregates.list_all(conn)
+        if chosen.host in aggregate.hosts
+    )
+    return next((zone for zone in zones if zone), default)
 
 
 def add_fault(conn: Connection, uuid: str, error: BaseException, host: str) -> None:
@@ -168,12 +158,10 @@ def add_fault(conn: Connection, uuid: str, error: BaseException, host: str) -> N
     instances.add_fault(conn, uuid, fault.code, fault.message, fault.details, host)
 
 
-def end_build(
-    api: Connection, cell: Connection, uuid: str, error: BaseException, host: str, attempts: int
-) -> None:
+def end_build(conn: Connection, uuid: str, error: BaseException, host: str, attempts: int) -> None:
     """Write *error* as the end of the build; raises InstanceNotFound when it is gone."""
-    instances.update(cell, uuid, vm_state="error", task_state=None)
-    add_fault(cell, uuid, error, host)
-    instances.set_system_metadata(cell, uuid, ATTEMPTS_KEY, str(attempts))
-    instances.set_system_metadata(cell, uuid, "network_allocated", "False")
-    delete_build_request(api, uuid)
+    instances.update(conn, uuid, vm_state="error", task_state=None)
+    add_fault(conn, uuid, error, host)
+    instances.set_system_metadata(conn, uuid, ATTEMPTS_KEY, str(attempts))
+    instances.set_system_metadata(conn, uuid, "network_allocated", "False")
+    delete_build_request(conn, uuid)

@@ -165,7 +165,6 @@ def _delete_unless_hosted(
 ) -> tuple[objects.Instance, objects.BlockDeviceMappingList] | None:
     # Without its build request, a build that has no host yet is dropped by the conductor.
     was_asked_for = server_rows.delete_build_request(conn, uuid)
-    server_rows.delete_instance_mapping(conn, uuid)
     if was_asked_for and not instances.list_all(conn, uuids=[uuid], parts=False):
         return None
     instance = instances.get(conn, uuid)

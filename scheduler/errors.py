@@ -277,11 +277,9 @@ AggregateHostNotFound = _not_found(
 )
 ServiceNotFound = _not_found("ServiceNotFound", "Service %(service_id)s could not be found.")
 ComputeHostNotFound = _not_found("ComputeHostNotFound", "Compute host %(host)s could not be found.")
-CellMappingNotFound = _not_found("CellMappingNotFound", "Cell %(uuid)s has no mapping.")
 InstanceGroupNotFound = _not_found(
     "InstanceGroupNotFound", "Instance group %(group_uuid)s could not be found."
 )
-HostMappingNotFound = _not_found("HostMappingNotFound", "Host '%(name)s' is not mapped to any cell")
 AlreadyExists = _error("AlreadyExists", "%(kind)s %(name)s already exists.", code=409)
 
 

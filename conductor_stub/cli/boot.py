@@ -127,9 +127,7 @@ class Boot(cli_servers.OnBus, command.List):
             for each in wanted:
                 if not are_made:
                     instances.create(conn, each.instance)
-                server_rows.end_build(
-                    conn, conn, each.instance_uuid, error, self.conf.host, attempts=0
-                )
+                server_rows.end_build(conn, each.instance_uuid, error, self.conf.host, attempts=0)
 
         self.database.write_retrying(record)
 

@@ -14,12 +14,10 @@ from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.records import MoveRequest
 from conductor_stub.rpcapi import ComputeTaskAPI
 from conductor_stub.servers import Server, delete_server, read, watch
-from conductor_stub.stores import Stores
 from scheduler import errors, exit_codes, objects
 from scheduler.cli import bus, command, fleet
 from scheduler.cli.command import Argument, Shown, Table, argument
 from scheduler.db import flavors, instances
-from scheduler.db.databases import Databases
 from scheduler.rpc.context import RequestContext
 
 REMOTE_ADDRESS = "127.0.0.1"
@@ -299,9 +297,8 @@ class Delete(OnBus, command.Text):
         """Tell the hosts, or delete the rows; wait if told to."""
         with self.database.read() as conn:
             meant = servers.find(conn, parsed_args.servers)
-        stores = Stores(Databases(self.database))
         with self.bus() as connection:
-            compute = ComputeAPI(connection, self.conf, stores, bus.BROKER_RETRIES)
+            compute = ComputeAPI(connection, self.conf, self.database, bus.BROKER_RETRIES)
             for each in meant:
                 self._delete(compute, each)
         if parsed_args.wait:

@@ -10,7 +10,6 @@ from oslo_config import cfg
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from conductor_stub import server_rows
 from conductor_stub.compute.host import BuildSettings, Clients, Host
 from conductor_stub.compute.host_rows import BUILDING, HostRows
 from conductor_stub.compute.node_report import NodeReport
@@ -117,9 +116,8 @@ class ComputeHosts:
 
     def _register(self, conn: Connection) -> list[objects.Aggregate]:
         self._service_ids = register_services(conn, list(self.hosts), self._enable_new_services)
-        new = [{**host.rows.new_row(conn), "mapped": 1} for host in self.hosts.values()]
+        new = [host.rows.new_row(conn) for host in self.hosts.values()]
         compute_nodes.upsert_many(conn, new)  # renewed where they are known
-        server_rows.create_host_mappings(conn, self.hosts)
         return register_aggregates(conn, self._plans)
 
     def announce(self) -> None:

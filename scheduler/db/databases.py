@@ -18,7 +18,7 @@ from oslo_db import exception as db_exception
 from oslo_log import log as logging
 from sqlalchemy import Connection, select
 
-from scheduler import errors, objects
+from scheduler import objects
 from scheduler.conf import database as database_conf
 from scheduler.db import rows, services
 from scheduler.db import url as db_url
@@ -133,17 +133,6 @@ class Databases:
                     connect_seconds=self._connect_seconds,
                 )
             return self._of_url[text]
-
-    def cell(self, uuid_or_id: str | int) -> Database:
-        """As :meth:`of_cell`, by uuid or ``cell_mappings.id``; raises CellMappingNotFound."""
-        if not self.api.layout.has("cell_mappings"):
-            return self.main
-        with self.api.read() as connection:
-            found = list_cells(connection)
-        for each in found:
-            if uuid_or_id in (each.uuid, each.id):
-                return self.of_cell(each)
-        raise errors.CellMappingNotFound(uuid=uuid_or_id)
 
     def dispose(self) -> None:
         with self._lock:

@@ -147,6 +147,9 @@ a release that the conductor stub does not know
 a conductor stub without a name
     [DEFAULT] host =
     nova.conf:6: [DEFAULT] host
+an API database of the conductor stub
+    [api_database] connection = sqlite:////no/such
+    nova.conf:6: [api_database] connection: the conductor stub works on the one database
 """
 COMPUTES = """
 a driver of the compute stub's database that is not installed

@@ -53,7 +53,7 @@ class Computes:
         self._connection = journal.connect(database_url, autocommit=False)
         self._database = Database(database_url)
         conf = configuration.in_process({})
-        self._claims = AlternateClaims(conf, self._database, lambda _selection: self._database)
+        self._claims = AlternateClaims(conf, self._database)
         self._orders: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self._used_mb: Counter[str] = Counter()
         self._running: dict[str, tuple[str, int]] = {}

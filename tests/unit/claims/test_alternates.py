@@ -14,7 +14,7 @@ CONTEXT = Context("req-conductor")
 def alternates(fleet):
     conf = a_conf(enabled_filters=["RamFilter"])
     conf.set_override("ram_allocation_ratio", 1.0)
-    return AlternateClaims(conf, fleet.database, lambda _selection: fleet.database, fleet.clock)
+    return AlternateClaims(conf, fleet.database, fleet.clock)
 
 
 def a_spec(ram_mb):

@@ -12,10 +12,8 @@ from conductor_stub.alternates import Claims
 from conductor_stub.building import Builder, Failures
 from conductor_stub.manager import ComputeTaskManager
 from conductor_stub.planning import Planner
-from conductor_stub.stores import Stores
 from scheduler.db import instances
 from scheduler.db.database import Database
-from scheduler.db.databases import Databases
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.driving import wanted_of
 
@@ -90,15 +88,14 @@ class Conductor:
     told: Told = dataclasses.field(default_factory=Told)
     claims: Booking = dataclasses.field(default_factory=Booking)
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
-    databases: Databases | None = None
 
     @property
     def manager(self):
         conf = builders.conf(**self.options)
-        stores = Stores(self.databases or Databases(self.database), conf.default_availability_zone)
-        failures = Failures(stores, self.told, host="sched1")
-        planner = Planner(conf, stores, self.scheduler)
-        return ComputeTaskManager(Builder(stores, planner, self.compute, failures, self.claims))
+        failures = Failures(self.database, self.told, host="sched1")
+        planner = Planner(conf, self.database, self.scheduler)
+        parts = (planner, self.compute, failures, self.claims, conf.default_availability_zone)
+        return ComputeTaskManager(Builder(self.database, *parts))
 
     def asked_for(self, count=1, mapped=True, **changes):
         """Instances as the API leaves them."""
@@ -111,10 +108,9 @@ class Conductor:
         return created
 
     def wanted(self, count=1, **changes):
-        """Servers as the API leaves them since Ocata; hosts a, b and c are in a cell."""
+        """Servers as the API leaves them since Ocata."""
         created = [builders.instance(number, **changes) for number in range(count)]
         with self.database.write() as conn:
-            server_rows.create_host_mappings(conn, "abc")
             for each in created:
                 server_rows.create_build_request(conn, each)
         return [wanted_of(each) for each in created]

@@ -39,7 +39,6 @@ def test_several_servers_are_alike_but_for_their_numbers(database):
     with database.read() as conn:
         row = instances.get(conn, created[1].uuid)
         (disk,) = server_rows.disks_of(conn, row.uuid)
-        mapping = server_rows.get_instance_mapping(conn, row.uuid)
         assert groups.by_instance(conn, row.uuid).uuid == group.uuid
         wanted = server_rows.list_build_requests(conn)
     assert [each.instance.uuid for each in wanted] == [each.uuid for each in created]
@@ -47,7 +46,6 @@ def test_several_servers_are_alike_but_for_their_numbers(database):
     assert (row.memory_mb, row.flavor.name, row.availability_zone) == (2048, "m1.small", "az")
     assert (row.metadata, row.pci_requests.requests) == ({"role": "web"}, [])
     assert (disk.source_type, disk.destination_type, disk.boot_index) == ("image", "local", 0)
-    assert (mapping.cell_id, mapping.project_id) == (None, "project")
     assert booting.image_of_server(row)["properties"] == {"hw_disk_bus": "scsi"}
     properties = request(**asked).filter_properties()
     assert properties.pop("instance_type").name == "m1.small"
@@ -88,7 +86,6 @@ def test_a_server_that_no_host_has_goes_at_once(database, has_row):
         with pytest.raises(errors.InstanceNotFound):
             instances.get(conn, uuid)
         assert server_rows.list_build_requests(conn) == []
-        assert server_rows.get_instance_mapping(conn, uuid) is None
 
 
 def test_flavor_and_image_say_what_cells_and_devices_servers_get(database):

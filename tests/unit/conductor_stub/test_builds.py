@@ -47,8 +47,6 @@ def test_a_build_of_newtons_api(conductor):
         instance_uuid=instance.uuid, source_type="image", boot_index=0
     )
     with conductor.database.write() as conn:
-        server_rows.create_host_mappings(conn, ["a"])
-        cell_id = server_rows.first_cell(conn).id
         server_rows.create_disks(conn, [disk])
         stored = flavors.create(conn, builders.flavor(name="stored", flavorid="9"))
 
@@ -68,8 +66,6 @@ def test_a_build_of_newtons_api(conductor):
     assert cast.request_spec.limits.memory_mb == 4096
     assert cast.legacy_spec["instance_properties"]["uuid"] == instance.uuid
     assert [each.source_type for each in cast.block_device_mapping] == ["image"]
-    with conductor.database.read() as conn:
-        assert server_rows.get_instance_mapping(conn, instance.uuid).cell_id == cell_id
     row = conductor.row(instance)
     assert (row.vm_state, row.task_state, row.host) == ("building", "scheduling", None)
     assert row.availability_zone == cast.instance.availability_zone == "az-of-a"

@@ -8,10 +8,8 @@ from oslo_config import cfg
 
 from conductor_stub import compute_rpcapi
 from conductor_stub.compute_rpcapi import METHODS, ComputeAPI
-from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import services
-from scheduler.db.databases import Databases
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
 
@@ -251,10 +249,9 @@ def test_a_cap_decides_the_arguments(
     if lowest is not None:
         with database.write() as conn:
             services.create_many(conn, ["h"], services.COMPUTE_BINARY, "compute", lowest)
-    stores = Stores(Databases(database))
-    sent = cast(method, major, cap, stores)
+    sent = cast(method, major, cap, database)
     assert set(sent) == {*ALWAYS[method].split(), *more.split()}
-    assert an_api(transport, cap, stores).takes_spec_objects() is spec_is_object
+    assert an_api(transport, cap, database).takes_spec_objects() is spec_is_object
     if "request_spec" in sent:
         assert ("nova_object.name" in sent["request_spec"]) is spec_is_object
     if "instance_type" in sent:

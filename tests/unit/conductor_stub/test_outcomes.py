@@ -3,7 +3,6 @@
 import uuid
 from typing import NamedTuple
 
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -16,8 +15,8 @@ from tests.unit.conductor_stub.conftest import Conductor
 from tests.unit.conductor_stub.driving import build, fault, start, tried, wanted_of
 
 NO_VALID_HOST = errors.NoValidHost(reason="There are not enough hosts available.")
-MAPPED = "abcu"  # x is in no cell, and u cannot be reached
-HOSTS = st.lists(st.sampled_from([*MAPPED, "x"]), max_size=3, unique=True)
+NAMES = "abcu"  # u cannot be reached
+HOSTS = st.lists(st.sampled_from(NAMES), max_size=3, unique=True)
 #: How the builds are asked for: as Newton's API does, as a compute that failed, as today's API.
 NEWTON, AGAIN, TODAY = "build", "build elsewhere", "schedule and build"
 
@@ -45,10 +44,9 @@ def end_of(wanted, way, bookable, attempt):
     """The outcome for one server of a batch that has hosts."""
     hosts = [host for host in wanted.hosts if way != AGAIN or host in bookable]
     gone = wanted.fate == "gone" if way != TODAY else wanted.fate != "there"
-    if not hosts or (way == TODAY and hosts[0] == "x"):
-        reasons = {AGAIN: "Exhausted all hosts", TODAY: "Host 'x' is not mapped"}
-        reason = reasons[way] if hosts or way == AGAIN else "The scheduler named no host"
-        return Outcome(error=None if gone else reason, is_released=way == TODAY)
+    if not hosts:
+        reason = "Exhausted all hosts" if way == AGAIN else "The scheduler named no host"
+        return Outcome(error=None if gone else reason, is_released=way == TODAY and gone)
     if gone or (wanted.fate == "cancelled" and attempt <= 1):
         return Outcome(is_released=way == TODAY or not gone)
     if hosts[0] == "u":
@@ -73,14 +71,6 @@ def asked_for(database, servers, way):
     return made
 
 
-@pytest.fixture
-def cells(database):
-    """Ids of cell0 and of the cell that has all hosts but x."""
-    with database.write() as conn:
-        server_rows.create_host_mappings(conn, MAPPED)
-        return server_rows.cell0(conn).id, server_rows.first_cell(conn).id
-
-
 @settings(
     max_examples=examples(30),
     deadline=None,
@@ -98,14 +88,14 @@ def cells(database):
 @given(
     way=st.sampled_from([NEWTON, AGAIN, TODAY]),
     servers=st.lists(WANTED, min_size=1, max_size=3),
-    bookable=st.sets(st.sampled_from([*MAPPED, "x"])),
+    bookable=st.sets(st.sampled_from(NAMES)),
     attempts=st.integers(0, 3),
     most=st.integers(1, 3),
     is_forced=st.booleans(),
     has_hosts=st.sampled_from([True, True, True, False]),
 )
 def test_each_server_has_its_own_end(
-    database, cells, way, servers, bookable, attempts, most, is_forced, has_hosts
+    database, way, servers, bookable, attempts, most, is_forced, has_hosts
 ):
     conductor = Conductor(database, options={"scheduler__max_attempts": most})
     conductor.compute.unreachable = {"u"}
@@ -139,10 +129,10 @@ def test_each_server_has_its_own_end(
         is_lost = each.fate == "gone" or (way == TODAY and each.fate == "cancelled")
         plain = Outcome(error=None if is_lost else end) if isinstance(end, str) else end
         outcomes.append(plain)
-    check(conductor, cells, way, list(zip(servers, made, outcomes, strict=True)), attempt, counts)
+    check(conductor, way, list(zip(servers, made, outcomes, strict=True)), attempt, counts)
 
 
-def check(conductor, cells, way, ends, attempt, counts):
+def check(conductor, way, ends, attempt, counts):
     casts = [(host, cast.instance.uuid) for host, cast in conductor.compute.casts]
     assert casts == [(end.host, made.uuid) for _, made, end in ends if end.host]
     for (_, cast), end in zip(
@@ -161,7 +151,6 @@ def check(conductor, cells, way, ends, attempt, counts):
     for server, made, end in ends:
         with conductor.database.read() as conn:
             rows = instances.list_all(conn, uuids=[made.uuid])
-            mapping = server_rows.get_instance_mapping(conn, made.uuid)
             assert server_rows.list_build_requests(conn, [made.uuid]) == [] or attempt > 1
         if end.error or end.host:
             [row] = rows
@@ -170,8 +159,3 @@ def check(conductor, cells, way, ends, attempt, counts):
             assert not end.error or end.error in fault(conductor, made).message
         else:
             assert (rows == []) is (server.fate == "gone" or way == TODAY)
-        if way == NEWTON and attempt == 1 and end.host == "x":
-            assert mapping is None, "the host is in no cell"
-        if way == TODAY and (end.error or end.host):
-            cell0, cell1 = cells
-            assert mapping.cell_id == (cell1 if end.host or end.error == "no way to u" else cell0)

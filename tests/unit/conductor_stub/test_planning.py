@@ -6,10 +6,8 @@ import oslo_messaging as messaging
 import pytest
 
 from conductor_stub.planning import Planner
-from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import groups
-from scheduler.db.databases import Databases
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
 
@@ -40,7 +38,7 @@ class Scheduler:
 
 
 def hosts_for(database, scheduler, spec=SPEC, **options):
-    planner = Planner(builders.conf(**options), Stores(Databases(database)), scheduler)
+    planner = Planner(builders.conf(**options), database, scheduler)
     return planner.hosts_for(RequestContext(), [spec])
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from scheduler import errors
 from scheduler.db import inspection, migration, services
-from scheduler.db.databases import CELL0_UUID, Databases
+from scheduler.db.databases import Databases
 from tests.builders import a_conf
 from tests.nova_layouts import NEWTON, TODAY
 from tests.novas import Nova
@@ -38,7 +38,6 @@ def test_one_database_of_ours_is_everything(configured, make_url):
     assert (databases.has_cells, databases.aggregates_are_in_both) == (False, False)
     (cell,) = databases.cells()
     assert databases.of_cell(cell) is databases.main
-    assert databases.cell(cell.id) is databases.cell(CELL0_UUID) is databases.main
     (finding,) = inspection.configured(databases)
     assert (finding.kind, finding.version) == (inspection.OURS, migration.head())
     assert (finding.missing, finding.may_write_service) == ((), True)
@@ -62,20 +61,15 @@ def test_novas_databases(configured, make_url, release, has_api, has_cells, in_b
     assert found.lacks_api is lacks_api
 
 
-def test_cells_by_uuid_and_id_also_by_a_template(configured, make_url):
+def test_a_cell_by_a_template(configured, make_url):
     nova = Nova(make_url)
-    url = nova.urls["cell0"]
     nova.add_cell("a", ["a1"])
     path = nova.urls["a"].removeprefix("sqlite:///")
     nova.map_cell("a", database_connection=f"{{scheme}}:///{path}")
-    databases = configured(url, nova.urls["api"])
-    with databases.cell(nova.uuids["a"]).read() as connection:
+    databases = configured(nova.urls["cell0"], nova.urls["api"])
+    (cell,) = databases.cells()
+    with databases.of_cell(cell).read() as connection:
         assert [each.host for each in services.list_all(connection)] == ["a1"]
-    assert databases.cell(2) is databases.cell(nova.uuids["a"])
-    assert str(databases.cell(CELL0_UUID).url) == url
-    assert [each.name for each in databases.cells()] == ["a"]
-    with pytest.raises(errors.CellMappingNotFound):
-        databases.cell(9)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +117,8 @@ def test_read_only_means_that_nothing_is_written(configured, make_url):
     nova = Nova(make_url)
     nova.add_cell("a", ["a1"])
     databases = configured(nova.urls["cell0"], nova.urls["api"], read_only=True)
-    for database in (databases.main, databases.api, databases.cell(nova.uuids["a"])):
+    (cell,) = databases.cells()
+    for database in (databases.main, databases.api, databases.of_cell(cell)):
         with pytest.raises(errors.DatabaseReadOnly), database.write():
             pass
         with pytest.raises((errors.DatabaseReadOnly, errors.DatabaseNotReady)):
