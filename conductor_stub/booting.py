@@ -15,7 +15,6 @@ from sqlalchemy import Connection
 
 from conductor_stub import server_rows
 from scheduler import numa, objects, pci, semantics
-from scheduler.db import groups, instances
 from scheduler.rpc.context import RequestContext
 
 IMAGE_NAMESPACE = uuid.UUID("2f1d7f5e-5b0c-4f0e-9f5e-6d6c696d6167")
@@ -125,7 +124,7 @@ def create_servers(conn: Connection, request: BootRequest) -> list[objects.Build
     """Write everything about the servers that is known before they have a host, as Newton."""
     wanted = want_servers(conn, request)
     for each in wanted:
-        instances.create(conn, each.instance)
+        server_rows.create_instance(conn, each.instance)
         server_rows.create_disks(conn, each.block_device_mappings)
     return wanted
 
@@ -142,7 +141,7 @@ def want_servers(conn: Connection, request: BootRequest) -> list[objects.BuildRe
         disks = objects.BlockDeviceMappingList(objects=[root])
         wanted.append(server_rows.create_build_request(conn, instance, disks))
     if request.group is not None:
-        groups.add_members(conn, request.group.uuid, [each.instance_uuid for each in wanted])
+        server_rows.join_group(conn, request.group.uuid, [each.instance_uuid for each in wanted])
     return wanted
 
 
@@ -209,7 +208,7 @@ def _instance(request: BootRequest, index: int, reservation: str) -> objects.Ins
         root_device_name=ROOT_DEVICE,
         config_drive="",
         instance_type_id=flavor.id,
-        **{name: getattr(flavor, name) for name in instances.FLAVOR_SIZES},
+        **{name: getattr(flavor, name) for name in server_rows.FLAVOR_SIZES},
         flavor=flavor,
         pci_requests=objects.InstancePCIRequests(
             instance_uuid=instance_uuid, requests=[each.copy() for each in wishes.devices]

@@ -145,7 +145,7 @@ class Builder:
         if prepared is None:  # the user has cancelled the build
             self.claims.release(elevated, uuid)
             if plan.is_new:
-                self.database.write_retrying(lambda conn: instances.destroy(conn, uuid))
+                self.database.write_retrying(lambda conn: server_rows.destroy_instance(conn, uuid))
             return
         LOG.debug(
             "Selected host: %s; Selected node: %s; Alternates: %s",

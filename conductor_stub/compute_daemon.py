@@ -18,8 +18,9 @@ from oslo_messaging.transport import RPCTransport
 from conductor_stub.compute import profiles
 from conductor_stub.compute.endpoints import endpoints_of
 from conductor_stub.compute.host import BuildSettings, Clients
-from conductor_stub.compute.hosts import TOPIC, ComputeHosts
+from conductor_stub.compute.hosts import ComputeHosts
 from conductor_stub.compute.profiles import HostPlan
+from conductor_stub.compute.registration import TOPIC
 from scheduler import concurrency, errors
 from scheduler.conf import startup
 from scheduler.daemon import preflight

@@ -13,8 +13,9 @@ from oslo_log import log as logging
 
 from conductor_stub.records import Candidate, HostLists, Order, Plan
 from conductor_stub.rpcapi import SchedulerAPI
+from conductor_stub.server_rows import group_of
 from scheduler import errors, objects
-from scheduler.db import groups as group_rows
+from scheduler.db import groups
 from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext
 
@@ -97,11 +98,10 @@ class Planner:
         Hosts that a request names already are kept, as is a group whose policy is not one of the
         four.  Raises UnsupportedPolicyException.
         """
-        try:
-            with self._database.read() as conn:
-                group = group_rows.by_instance(conn, uuid)
-                hosts = group_rows.member_hosts(conn, group)
-        except errors.InstanceGroupNotFound:
+        with self._database.read() as conn:
+            group = group_of(conn, uuid)
+            hosts = groups.member_hosts(conn, group) if group else []
+        if group is None:
             return False
         policies = ENFORCERS.keys() & set(policies_of(group))
         for policy in sorted(policies & self._unenforced.keys()):

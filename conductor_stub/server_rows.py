@@ -1,11 +1,12 @@
-"""Rows of servers beside their instances: disks, wishes of their users, zones, faults.
+"""Rows of servers: instances, groups, disks, wishes of their users, zones, faults.
 
 Reference pages database, sections 3.5 and 5.10, and conductor, sections 5 (steps 6.3 to 6.8), 6.
 """
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from oslo_log import log as logging
@@ -13,8 +14,18 @@ from sqlalchemy import Connection
 
 from conductor_stub.records import Candidate
 from scheduler import errors, objects
-from scheduler.db import aggregates, instances, rows, services
-from scheduler.db.tables import block_device_mapping, build_requests
+from scheduler.db import aggregates, groups, instances, rows, services
+from scheduler.db.tables import (
+    block_device_mapping,
+    build_requests,
+    instance_extra,
+    instance_faults,
+    instance_group_member,
+    instance_groups,
+    instance_metadata,
+    instance_system_metadata,
+)
+from scheduler.db.tables import instances as instances_table
 
 LOG = logging.getLogger(__name__)
 
@@ -23,8 +34,97 @@ FIRST_API_WITH_BUILD_REQUESTS = 12
 """The services.version from which on the API deletes a build request to cancel a build."""
 ATTEMPTS_KEY = "nova_scheduler_attempts"
 """The key of the system metadata under which the number of attempts is kept for operators."""
+#: Values of a new instance where the object has nothing: the application's defaults.
+INSTANCE_DEFAULTS = {
+    **dict.fromkeys(("locked", "shutdown_terminate", "disable_terminate", "hidden"), False),
+    "cleaned": 0,
+}
+#: The columns of an instance that repeat those of its flavor.
+FLAVOR_SIZES = ("memory_mb", "vcpus", "root_gb", "ephemeral_gb")
 #: Values of a new disk where the object has nothing: the application's defaults.
 DISK_DEFAULTS = {"delete_on_termination": False, "no_device": False, "encrypted": False}
+
+
+def create_instance(connection: Connection, instance: objects.Instance) -> None:
+    """Insert *instance* and its parts, set its ``id``; AlreadyExists, also for a deleted one."""
+    columns = rows.to_columns(instance, instances_table)
+    columns["cleaned"] = int(instance.cleaned or 0)  # no truth value; PostgreSQL minds
+    with rows.unique("instance", instance.uuid):
+        instance.id = rows.insert(connection, instances_table, **{**INSTANCE_DEFAULTS, **columns})
+    requests = instance.pci_requests
+    rows.insert(
+        connection,
+        instance_extra,
+        instance_uuid=instance.uuid,
+        flavor=flavor_column(instance.flavor) if instance.flavor is not None else None,
+        numa_topology=instance.numa_topology,
+        pci_requests=None if requests is None else [objects.to_plain(e) for e in requests.requests],
+    )
+    for table, texts in (
+        (instance_metadata, instance.metadata),
+        (instance_system_metadata, instance.system_metadata),
+    ):
+        of_instance = {"instance_uuid": instance.uuid}
+        pairs = [{**of_instance, "key": key, "value": value} for key, value in texts.items()]
+        rows.insert_many(connection, table, pairs)
+
+
+def flavor_column(flavor: objects.Flavor) -> dict[str, Any]:
+    """The flavors of an instance, of which the last two are only there while Nova resizes it."""
+    return {"cur": objects.to_primitive(flavor), "old": None, "new": None}
+
+
+def update_if(conn: Connection, uuid: str, expected: Mapping[str, Any], **values: Any) -> bool:
+    """Set columns of the living instance, if it is in the state expected; say whether it was.
+
+    *expected* has a value (None for NULL) or a tuple of them by column, checked in the same
+    statement that writes.  Raises InstanceNotFound.
+    """
+    table = instances_table
+    criteria = [table.c.uuid == uuid, table.c.deleted == 0]
+    for name, value in expected.items():
+        allowed = value if isinstance(value, tuple) else (value,)
+        criteria.append(sa.or_(*(table.c[name] == each for each in allowed)))
+    if rows.update(conn, table, *criteria, **values):
+        return True
+    instances.get(conn, uuid)
+    return False
+
+
+def destroy_instance(connection: Connection, uuid: str) -> None:
+    """Soft-delete the instance and everything that belongs to it; raises InstanceNotFound."""
+    parts = (instance_extra, instance_metadata, instance_system_metadata, instance_faults)
+    for table in (instances_table, block_device_mapping, *parts):
+        column = table.c.uuid if table is instances_table else table.c.instance_uuid
+        end = {"deleted": table.c.id, "deleted_at": rows.utcnow()}
+        found = rows.update(connection, table, column == uuid, table.c.deleted == 0, **end)
+        if table is instances_table and not found:
+            raise errors.InstanceNotFound(instance_id=uuid)
+
+
+def latest_faults(connection: Connection, instance_uuids: Sequence[str]) -> dict[str, Any]:
+    """The row of the newest fault of each of the instances that have one, by uuid."""
+    table = instance_faults
+    living = sa.select(table).where(table.c.deleted == 0)
+    query = living.order_by(table.c.created_at, table.c.id)
+    found = rows.select_in(connection, query, table.c.instance_uuid, instance_uuids)
+    # Later rows replace earlier ones.
+    return {row.instance_uuid: row for row in found}
+
+
+def group_of(conn: Connection, instance_uuid: str) -> objects.InstanceGroup | None:
+    """The group that the instance is a member of."""
+    member = instance_group_member
+    ids = sa.select(member.c.group_id).where(member.c.instance_uuid == instance_uuid)
+    return next(iter(groups.list_all(conn, instance_groups.c.id.in_(ids))), None)
+
+
+def join_group(conn: Connection, group_uuid: str, instance_uuids: Iterable[str]) -> None:
+    """Make the instances, which are no members yet, members; raises InstanceGroupNotFound."""
+    group = groups.get(conn, group_uuid)
+    rows.update(conn, instance_groups, instance_groups.c.id == group.id)  # it has changed
+    members = [{"group_id": group.id, "instance_uuid": each} for each in instance_uuids]
+    rows.insert_many(conn, instance_group_member, members)
 
 
 def create_disks(connection: Connection, disks: Iterable[objects.BlockDeviceMapping]) -> None:
@@ -100,7 +200,7 @@ def create_server(conn: Connection, new: objects.BuildRequest) -> bool:
     instance = new.instance
     if not list_build_requests(conn, [instance.uuid]):
         return False
-    instances.create(conn, instance)
+    create_instance(conn, instance)
     for disk in new.block_device_mappings:
         disk.instance_uuid = instance.uuid
     create_disks(conn, new.block_device_mappings)

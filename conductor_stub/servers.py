@@ -67,7 +67,7 @@ def read(conn: Connection, uuids: Sequence[str] | None = None) -> list[Server]:
     if uuids is None or not known.issuperset(uuids):
         asked_for = [each.instance for each in server_rows.list_build_requests(conn, uuids)]
         found += [each for each in asked_for if each.uuid not in known]
-    faults = instances.latest_faults(conn, [each.uuid for each in found])
+    faults = server_rows.latest_faults(conn, [each.uuid for each in found])
     return [
         Server(
             each,
@@ -169,10 +169,10 @@ def _delete_unless_hosted(
         return None
     instance = instances.get(conn, uuid)
     disks = server_rows.disks_of(conn, uuid)
-    if instance.host is None and instances.update(
-        conn, uuid, expected_host=None, vm_state="deleted", task_state=None
+    if instance.host is None and server_rows.update_if(
+        conn, uuid, {"host": None}, vm_state="deleted", task_state=None
     ):
-        instances.destroy(conn, uuid)
+        server_rows.destroy_instance(conn, uuid)
         return None
     instances.update(conn, uuid, task_state=DELETING)
     return instances.get(conn, uuid), disks  # a host may have taken it just now

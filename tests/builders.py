@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection
 
+from conductor_stub.compute import registration
 from scheduler import objects
-from scheduler.db import compute_nodes
 from scheduler.engine.evaluation import weigh
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.table import HostTable
@@ -74,7 +74,7 @@ def contributions(
 def put_node(connection: Connection, host: str, node: str, values: Mapping[str, Any]) -> int:
     """Insert a row of ``compute_nodes`` or update the columns in *values*; its id."""
     named = {**values, "host": host, "hypervisor_hostname": node}
-    return compute_nodes.upsert_many(connection, [named])[0]
+    return registration.put_nodes(connection, [named])[0]
 
 
 def an_instance_row(uuid: str, host: str | None, updated_at: float = 0, **columns: Any) -> Any:

@@ -6,7 +6,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from scheduler.db import compute_nodes, rows, services, tables
+from conductor_stub.compute import registration
+from scheduler.db import rows, tables
 from scheduler.db.database import Database
 from scheduler.db.databases import CELL0_UUID
 from tests import nova_layouts
@@ -76,10 +77,10 @@ class Nova:
     def add_hosts(self, name: str, hosts: Iterable[str], **columns: Any) -> None:
         """Compute hosts with a living service and one node each."""
         names = list(hosts)
-        self.change(name, services.create_many, names, "nova-compute", "compute", 74)
+        self.change(name, registration.put_services, names, 74)
         values = {**NODE, **columns}
         nodes = [{**values, "host": host, "hypervisor_hostname": host} for host in names]
-        self.change(name, compute_nodes.upsert_many, nodes)
+        self.change(name, registration.put_nodes, nodes)
 
     def change(
         self, database_name: str, function: Callable[..., Any], /, *arguments: Any, **named: Any

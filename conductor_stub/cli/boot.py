@@ -18,7 +18,7 @@ from conductor_stub.servers import summary, unheard_of
 from scheduler import errors, exit_codes, objects
 from scheduler.cli import bus, command
 from scheduler.cli.command import Table, argument
-from scheduler.db import aggregates, compute_nodes, groups, instances
+from scheduler.db import aggregates, compute_nodes, groups
 from scheduler.rpc.context import RequestContext
 
 LOCAL = "admin"
@@ -126,7 +126,7 @@ class Boot(cli_servers.OnBus, command.List):
         def record(conn: Connection) -> None:
             for each in wanted:
                 if not are_made:
-                    instances.create(conn, each.instance)
+                    server_rows.create_instance(conn, each.instance)
                 server_rows.end_build(conn, each.instance_uuid, error, self.conf.host, attempts=0)
 
         self.database.write_retrying(record)

@@ -13,11 +13,12 @@ from conductor_stub.booting import Wishes
 from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.records import MoveRequest
 from conductor_stub.rpcapi import ComputeTaskAPI
+from conductor_stub.server_rows import update_if
 from conductor_stub.servers import Server, delete_server, read, watch
 from scheduler import errors, exit_codes, objects
 from scheduler.cli import bus, command, fleet
 from scheduler.cli.command import Argument, Shown, Table, argument
-from scheduler.db import flavors, instances
+from scheduler.db import flavors
 from scheduler.rpc.context import RequestContext
 
 REMOTE_ADDRESS = "127.0.0.1"
@@ -234,9 +235,7 @@ class _Move(OnBus, command.List):
             reason = f"{server.name} is {server.state}, only a server that is built can be moved"
             raise Failed(reason=reason)
         if not self.database.write_retrying(
-            lambda conn: instances.update(
-                conn, instance.uuid, expected_task_state=None, task_state=MOVING
-            )
+            lambda conn: update_if(conn, instance.uuid, {"task_state": None}, task_state=MOVING)
         ):
             raise Failed(reason=f"{server.name} has another task in hand")
         instance.task_state = MOVING
@@ -246,9 +245,7 @@ class _Move(OnBus, command.List):
             conductor.migrate_server(request)
         except (errors.NovaException, *bus.UNDELIVERED) as error:
             self.database.write_retrying(
-                lambda conn: instances.update(
-                    conn, server.uuid, expected_task_state=MOVING, task_state=None
-                )
+                lambda conn: update_if(conn, server.uuid, {"task_state": MOVING}, task_state=None)
             )
             raise Failed(reason=errors.message_of(error)) from error
 

@@ -10,16 +10,25 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import sqlalchemy as sa
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
 from conductor_stub.compute.node_report import DEVICES_KEY, NodeReport, Place
+from conductor_stub.compute.registration import put_nodes, update_node
 from conductor_stub.planning import policies_of
-from conductor_stub.server_rows import add_fault
+from conductor_stub.server_rows import (
+    FLAVOR_SIZES,
+    add_fault,
+    destroy_instance,
+    flavor_column,
+    group_of,
+    update_if,
+)
 from scheduler import errors, numa, objects
-from scheduler.db import compute_nodes, groups, instances, rows
+from scheduler.db import instances, rows
 from scheduler.db.database import Database
-from scheduler.db.tables import instance_extra
+from scheduler.db.tables import compute_nodes, instance_extra, instance_groups
 
 LOG = logging.getLogger(__name__)
 
@@ -90,11 +99,10 @@ class HostRows:
                 return False
             place = self._report.place(self._present(conn), instance, limits)
             _check_group(conn, uuid, self.host)
-            taken = instances.update(
+            taken = update_if(
                 conn,
                 uuid,
-                expected_task_state=WAITING_TASKS,
-                expected_host=None,
+                {"task_state": WAITING_TASKS, "host": None},
                 host=self.host,
                 node=self.host,
                 compute_id=node.id,
@@ -112,11 +120,10 @@ class HostRows:
         """The build is done: the instance runs.  None when it was deleted or taken meanwhile."""
 
         def change(conn: Connection, node: _Node) -> objects.Instance | None:
-            if _find(conn, uuid) is None or not instances.update(
+            if _find(conn, uuid) is None or not update_if(
                 conn,
                 uuid,
-                expected_task_state=SPAWNING,
-                expected_host=self.host,
+                {"task_state": SPAWNING, "host": self.host},
                 vm_state="active",
                 task_state=None,
                 power_state=RUNNING,
@@ -167,13 +174,13 @@ class HostRows:
             others = [each for each in self._present(conn) if each.uuid != uuid]
             flavor, wanted = arrival.flavor, instance.copy()
             if flavor is not None:
-                sizes = {name: getattr(flavor, name) for name in instances.FLAVOR_SIZES}
+                sizes = {name: getattr(flavor, name) for name in FLAVOR_SIZES}
                 for name, value in sizes.items():
                     setattr(wanted, name, value)
                 wanted.flavor, wanted.numa_topology = flavor, arrival.topology
                 instances.update(conn, uuid, instance_type_id=flavor.id, **sizes)
                 mine = instance_extra.c.instance_uuid == uuid
-                rows.update(conn, instance_extra, mine, flavor=instances.flavor_column(flavor))
+                rows.update(conn, instance_extra, mine, flavor=flavor_column(flavor))
             wanted.numa_topology = _unplaced(wanted.numa_topology)
             place = self._report.place(others, wanted, arrival.limits)
             _check_group(conn, uuid, self.host)
@@ -199,7 +206,7 @@ class HostRows:
         def change(conn: Connection, _node: _Node) -> None:
             if _find(conn, uuid) is None:
                 return
-            if instances.update(conn, uuid, expected_task_state=task_state, task_state=None):
+            if update_if(conn, uuid, {"task_state": task_state}, task_state=None):
                 add_fault(conn, uuid, error, self.host)
 
         self._locked(change)
@@ -220,7 +227,7 @@ class HostRows:
                     "terminated_at": self._report.clock(),
                 }
                 instances.update(conn, uuid, **ended)
-                instances.destroy(conn, uuid)
+                destroy_instance(conn, uuid)
             return None
 
         return self._locked(change)
@@ -247,17 +254,20 @@ class HostRows:
             node = self._lock(conn)
             result = change(conn, node)
             columns = self._report.columns(self._present(conn), node.failed_builds)
-            compute_nodes.update_usage(conn, node.id, columns, self._report.clock())
+            update_node(conn, node.id, columns, self._report.clock())
             return result
 
         return self._database.write_retrying(write)
 
     def _lock(self, conn: Connection) -> _Node:
-        while not (found := compute_nodes.list_all(conn, self.host, self.host, for_update=True)):
+        # SQLite needs no lock on rows: its write transactions exclude each other.
+        key = {"host": self.host, "hypervisor_hostname": self.host, "deleted": 0}
+        query = sa.select(compute_nodes).filter_by(**key).with_for_update()
+        while (found := conn.execute(query).first()) is None:
             LOG.warning("Compute node %s was deleted while its host runs; added again", self.host)
-            compute_nodes.upsert_many(conn, [self.new_row(conn)])
-        failed = json.loads(found[0].stats or "{}").get(FAILED_BUILDS) or "0"
-        return _Node(found[0].id, found[0].uuid, int(failed) if failed.isdecimal() else 0)
+            put_nodes(conn, [self.new_row(conn)])
+        failed = json.loads(found.stats or "{}").get(FAILED_BUILDS) or "0"
+        return _Node(found.id, found.uuid, int(failed) if failed.isdecimal() else 0)
 
     def _present(self, conn: Connection) -> Sequence[objects.Instance]:
         return instances.list_all(conn, host=self.host, parts=self._report.needs_places)
@@ -269,14 +279,12 @@ def _check_group(conn: Connection, uuid: str, host: str) -> None:
     The group stays locked until the transaction ends, so two members cannot pass side by side.
     Soft policies hold always.
     """
-    try:
-        group = groups.by_instance(conn, uuid)
-    except errors.InstanceGroupNotFound:
+    group = group_of(conn, uuid)
+    policies = policies_of(group) if group else []
+    if not group or not {"affinity", "anti-affinity"} & set(policies):
         return
-    policies = policies_of(group)
-    if not {"affinity", "anti-affinity"} & set(policies):
-        return
-    groups.lock(conn, group.uuid)
+    same = instance_groups.c.id == group.id
+    conn.execute(sa.select(instance_groups.c.id).where(same).with_for_update())
     others = [member for member in group.members if member != uuid]
     present = instances.list_all(conn, uuids=others, parts=False)
     hosts = [each.host for each in present if each.host]

@@ -4,7 +4,6 @@ import datetime
 import random
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -13,53 +12,19 @@ from sqlalchemy import Connection
 from conductor_stub.compute.host import BuildSettings, Clients, Host
 from conductor_stub.compute.host_rows import BUILDING, HostRows
 from conductor_stub.compute.node_report import NodeReport
-from conductor_stub.compute.profiles import HostPlan, merged_aggregates
+from conductor_stub.compute.profiles import HostPlan
+from conductor_stub.compute.registration import (
+    put_nodes,
+    register_aggregates,
+    register_services,
+)
 from scheduler import errors, objects
-from scheduler.daemon.periodic import SERVICE_VERSION
-from scheduler.db import aggregates, compute_nodes, services
 from scheduler.db import rows as db_rows
+from scheduler.db import services
 from scheduler.db.database import Database
 from scheduler.rpc.context import get_admin_context
 
 LOG = logging.getLogger(__name__)
-
-TOPIC: Final = "compute"
-DISABLED_REASON: Final = "New compute service disabled due to config option."
-
-
-def register_services(
-    conn: Connection, hosts: Sequence[str], enable_new_services: bool
-) -> list[int]:
-    """The ids of the hosts' services, which are inserted where they are missing."""
-    known = {service.host for service in services.list_all(conn, services.COMPUTE_BINARY)}
-    ids = services.create_many(conn, hosts, services.COMPUTE_BINARY, TOPIC, SERVICE_VERSION)
-    if not enable_new_services:
-        for host in ids.keys() - known:
-            values = {"disabled": True, "disabled_reason": DISABLED_REASON}
-            services.change(conn, host, services.COMPUTE_BINARY, **values)
-    return list(ids.values())
-
-
-def register_aggregates(conn: Connection, plans: Sequence[HostPlan]) -> list[objects.Aggregate]:
-    """Complete the plans' aggregates and their hosts; the aggregates that changed."""
-    changed = []
-    known = {aggregate.name: aggregate for aggregate in aggregates.list_all(conn)}
-    for name, metadata in merged_aggregates(plans).items():
-        hosts = [plan.name for plan in plans if name in plan.aggregates]
-        aggregate = known.get(name)
-        if aggregate is None:
-            changed.append(aggregates.create(conn, name, metadata, hosts))
-            continue
-        present = aggregate.metadata or {}
-        news = {key: value for key, value in metadata.items() if present.get(key) != value}
-        missing = [host for host in hosts if host not in (aggregate.hosts or [])]
-        if news:
-            aggregates.set_metadata(conn, aggregate.id, news)
-        for host in missing:
-            aggregates.add_host(conn, aggregate.id, host)
-        if news or missing:
-            changed.append(aggregates.get(conn, aggregate.id))
-    return changed
 
 
 class ComputeHosts:
@@ -117,7 +82,7 @@ class ComputeHosts:
     def _register(self, conn: Connection) -> list[objects.Aggregate]:
         self._service_ids = register_services(conn, list(self.hosts), self._enable_new_services)
         new = [host.rows.new_row(conn) for host in self.hosts.values()]
-        compute_nodes.upsert_many(conn, new)  # renewed where they are known
+        put_nodes(conn, new)  # renewed where they are known
         return register_aggregates(conn, self._plans)
 
     def announce(self) -> None:

@@ -1,7 +1,7 @@
 """The server groups, their members and policies (reference page database, section 4)."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection
@@ -37,28 +37,6 @@ def get(connection: Connection, name_or_uuid: str) -> objects.InstanceGroup:
     """The group with that uuid, or the first of that name; raises InstanceGroupNotFound."""
     columns = (instance_groups.c.uuid, instance_groups.c.name)
     return _one(connection, name_or_uuid, *(each == name_or_uuid for each in columns))
-
-
-def by_instance(connection: Connection, instance_uuid: str) -> objects.InstanceGroup:
-    """The group that the instance is a member of; raises InstanceGroupNotFound."""
-    member = instance_group_member
-    group_ids = sa.select(member.c.group_id).where(member.c.instance_uuid == instance_uuid)
-    return _one(connection, f"of instance {instance_uuid}", instance_groups.c.id.in_(group_ids))
-
-
-def add_members(connection: Connection, group_uuid: str, instance_uuids: Iterable[str]) -> None:
-    """Make the instances members of the group, where they are not; raises InstanceGroupNotFound."""
-    group = _one(connection, group_uuid, instance_groups.c.uuid == group_uuid)
-    new = [one for one in dict.fromkeys(instance_uuids) if one not in group.members]
-    rows.update(connection, instance_groups, instance_groups.c.id == group.id)
-    members = [{"group_id": group.id, "instance_uuid": one} for one in new]
-    rows.insert_many(connection, instance_group_member, members)
-
-
-def lock(connection: Connection, group_uuid: str) -> None:
-    """Let nobody else who calls this go on with the group; SQLite has one writer anyway."""
-    query = sa.select(instance_groups.c.id).where(instance_groups.c.uuid == group_uuid)
-    connection.execute(query.with_for_update())
 
 
 def member_hosts(connection: Connection, group: objects.InstanceGroup) -> list[str]:

@@ -5,12 +5,11 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import ColumnElement, Connection
+from sqlalchemy import Connection
 
 from scheduler import errors, objects
 from scheduler.db import rows
 from scheduler.db.tables import (
-    block_device_mapping,
     instance_extra,
     instance_faults,
     instance_metadata,
@@ -20,36 +19,6 @@ from scheduler.db.tables import (
 
 #: The bytes of UTF-8 that the column's 255 characters are sure to hold.
 MESSAGE_BYTES = 255
-
-#: No expectation: any value will do.
-ANY: Any = object()
-
-#: The columns of an instance that repeat those of its flavor.
-FLAVOR_SIZES = ("memory_mb", "vcpus", "root_gb", "ephemeral_gb")
-
-#: Values of a new row where the object has nothing: the application's defaults.
-DEFAULTS = {
-    "locked": False,
-    "shutdown_terminate": False,
-    "disable_terminate": False,
-    "cleaned": 0,
-    "hidden": False,
-}
-
-
-def create(connection: Connection, instance: objects.Instance) -> None:
-    """Insert *instance* and its parts, set its ``id``; AlreadyExists, also for a deleted one."""
-    values = {**DEFAULTS, **_columns(rows.to_columns(instance, instances))}
-    with rows.unique("instance", instance.uuid):
-        instance.id = rows.insert(connection, instances, **values)
-    rows.insert(connection, instance_extra, instance_uuid=instance.uuid, **_extra(instance))
-    for table, texts in (
-        (instance_metadata, instance.metadata),
-        (instance_system_metadata, instance.system_metadata),
-    ):
-        of_instance = {"instance_uuid": instance.uuid}
-        pairs = [{**of_instance, "key": key, "value": value} for key, value in texts.items()]
-        rows.insert_many(connection, table, pairs)
 
 
 def get(connection: Connection, uuid: str) -> objects.Instance:
@@ -97,40 +66,12 @@ def counts_by_node(connection: Connection) -> dict[tuple[str, str], int]:
     return {(host, node or ""): count for host, node, count in connection.execute(query)}
 
 
-def update(
-    connection: Connection,
-    uuid: str,
-    *,
-    expected_task_state: Any = ANY,
-    expected_host: Any = ANY,
-    **values: Any,
-) -> bool:
-    """Set columns of the living instance, if it is in the state expected; say whether it was.
-
-    An expectation is a value (None for NULL) or a tuple of them, checked in the same statement
-    that writes.  Raises InstanceNotFound when the instance is gone.
-    """
-    criteria = [instances.c.uuid == uuid, instances.c.deleted == 0]
-    if expected_task_state is not ANY:
-        criteria.append(_is_one_of(instances.c.task_state, expected_task_state))
-    if expected_host is not ANY:
-        criteria.append(_is_one_of(instances.c.host, expected_host))
-    if rows.update(connection, instances, *criteria, **_columns(values)):
-        return True
-    if not rows.read(connection, instances, instances.c.uuid == uuid):
-        raise errors.InstanceNotFound(instance_id=uuid)
-    return False
-
-
-def destroy(connection: Connection, uuid: str) -> None:
-    """Soft-delete the instance and everything that belongs to it; raises InstanceNotFound."""
-    if not rows.soft_delete(connection, instances, instances.c.uuid == uuid):
-        raise errors.InstanceNotFound(instance_id=uuid)
-    for table in (
-        *(instance_extra, instance_metadata, instance_system_metadata),
-        *(block_device_mapping, instance_faults),
+def update(connection: Connection, uuid: str, **values: Any) -> None:
+    """Set columns of the living instance; raises InstanceNotFound."""
+    if not rows.update(
+        connection, instances, instances.c.uuid == uuid, instances.c.deleted == 0, **values
     ):
-        rows.soft_delete(connection, table, table.c.instance_uuid == uuid)
+        raise errors.InstanceNotFound(instance_id=uuid)
 
 
 def set_system_metadata(
@@ -174,27 +115,6 @@ def add_fault(
     )
 
 
-def latest_faults(connection: Connection, instance_uuids: Sequence[str]) -> dict[str, Any]:
-    """The row of the newest fault of each of the instances that have one, by uuid."""
-    table = instance_faults
-    living = sa.select(table).where(table.c.deleted == 0)
-    query = living.order_by(table.c.created_at, table.c.id)
-    found = rows.select_in(connection, query, table.c.instance_uuid, instance_uuids)
-    # Later rows replace earlier ones.
-    return {row.instance_uuid: row for row in found}
-
-
-def flavor_column(
-    current: objects.Flavor, old: objects.Flavor | None = None, new: objects.Flavor | None = None
-) -> dict[str, Any]:
-    """The flavors of an instance, of which the last two are only there while it is resized."""
-    flavors = {"cur": current, "old": old, "new": new}
-    return {
-        name: None if flavor is None else objects.to_primitive(flavor)
-        for name, flavor in flavors.items()
-    }
-
-
 def _read_parts(connection: Connection, several: Sequence[objects.Instance]) -> None:
     extra, metadata, system_metadata = (
         rows.children(connection, table, "instance_uuid", [each.uuid for each in several])
@@ -213,27 +133,3 @@ def _read_parts(connection: Connection, several: Sequence[objects.Instance]) -> 
             if row.pci_requests:
                 plain = {"instance_uuid": each.uuid, "requests": json.loads(row.pci_requests)}
                 each.pci_requests = objects.InstancePCIRequests.from_dict(plain)
-
-
-def _extra(instance: objects.Instance) -> dict[str, Any]:
-    flavors = (instance.flavor, instance.old_flavor, instance.new_flavor)
-    requests = instance.pci_requests
-    plain = None if requests is None else [objects.to_plain(one) for one in requests.requests]
-    return {
-        "flavor": flavor_column(*flavors) if instance.flavor is not None else None,
-        "numa_topology": instance.numa_topology,
-        "pci_requests": plain,
-    }
-
-
-def _columns(values: dict[str, Any]) -> dict[str, Any]:
-    # The object's "cleaned" is a truth value, the column a number; PostgreSQL minds.
-    return {**values, "cleaned": int(values["cleaned"])} if values.get("cleaned") else values
-
-
-def _is_one_of(column: ColumnElement[Any], expected: Any) -> ColumnElement[bool]:
-    allowed = expected if isinstance(expected, tuple) else (expected,)
-    conditions = [column.in_([value for value in allowed if value is not None])]
-    if None in allowed:
-        conditions.append(column.is_(None))
-    return sa.or_(*conditions)

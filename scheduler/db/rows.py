@@ -48,32 +48,6 @@ def insert_many(connection: Connection, table: Table, rows: Iterable[Mapping[str
         connection.execute(table.insert(), [{**names, **row} for row in several])
 
 
-def upsert_many(
-    connection: Connection,
-    table: Table,
-    key: Sequence[str],
-    rows: Sequence[Mapping[str, Any]],
-    defaults: Mapping[str, Any],
-) -> list[int]:
-    """Update living rows by *key*, or insert them with *defaults*; the ids of all *rows*."""
-
-    def ids() -> dict[tuple[Any, ...], int]:
-        first = table.c[key[0]]
-        query = select(*(table.c[name] for name in key), table.c.id).where(table.c.deleted == 0)
-        found = select_in(connection, query, first, sorted({row[key[0]] for row in rows}))
-        return {tuple(row[:-1]): row.id for row in found}
-
-    keys = [tuple(row[name] for name in key) for row in rows]
-    known = ids()
-    for each, row in zip(keys, rows, strict=True):
-        if each in known:
-            update(connection, table, table.c.id == known[each], **row)
-    new = [{**defaults, **row} for each, row in zip(keys, rows, strict=True) if each not in known]
-    insert_many(connection, table, new)
-    known = ids()
-    return [known[each] for each in keys]
-
-
 def _born(table: Table) -> dict[str, Any]:
     values: dict[str, Any] = {"created_at": utcnow()}
     if "deleted" in table.c:
@@ -94,17 +68,6 @@ def update(
     """Update the rows that meet all *criteria*, with ``updated_at``; return how many there were."""
     written = _written(connection, table, {"updated_at": utcnow(), **values})
     return connection.execute(table.update().where(*criteria).values(**written)).rowcount
-
-
-def soft_delete(connection: Connection, table: Table, *criteria: ColumnElement[bool]) -> int:
-    """Mark living rows that meet *criteria* deleted, and so changed; return how many there were."""
-    now = utcnow()
-    statement = (
-        table.update()
-        .where(table.c.deleted == 0, *criteria)
-        .values(deleted=table.c.id, deleted_at=now, updated_at=now)
-    )
-    return connection.execute(statement).rowcount
 
 
 @contextlib.contextmanager

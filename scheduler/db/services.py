@@ -62,20 +62,6 @@ def get_or_create(
     return found
 
 
-def create_many(
-    connection: Connection, hosts: Sequence[str], binary: str, topic: str, version: int
-) -> dict[str, int]:
-    """Make sure that each of *hosts* has the service; return the ids of the rows by host.
-
-    Raises AlreadyExists when another process inserts one of them at the same moment: call again.
-    """
-    values = {"binary": binary, "topic": topic, "version": version}
-    several = [{"host": host, **values} for host in hosts]
-    with rows.unique("service", binary):
-        ids = rows.upsert_many(connection, services, ("host", "binary"), several, DEFAULTS)
-    return dict(zip(hosts, ids, strict=True))
-
-
 def heartbeat(connection: Connection, service_ids: Sequence[int], now: datetime.datetime) -> int:
     """Note that the services live, at *now* (naive UTC); return how many still have their row."""
     table = services

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import sqlalchemy
 
+from conductor_stub.compute import registration
 from conductor_stub.rpcapi import SchedulerAPI
-from scheduler.db import compute_nodes, services
 from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext
 from tests.faults import bad_filter
@@ -223,8 +223,8 @@ class World:
         database = Database(self.own_url)
         try:
             with database.write() as connection:
-                services.create_many(connection, [name], services.COMPUTE_BINARY, "compute", 60)
-                compute_nodes.upsert_many(connection, [{**fleet.node(name), **BIG}])
+                registration.put_services(connection, [name], 60)
+                registration.put_nodes(connection, [{**fleet.node(name), **BIG}])
         finally:
             database.dispose()
 

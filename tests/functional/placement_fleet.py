@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from keystoneauth1 import loading
 
+from conductor_stub.compute import registration
 from scheduler import objects
 from scheduler.daemon.service import build_manager
 from scheduler.db import compute_nodes, services, tables
@@ -69,7 +70,7 @@ class Fleet:
         Returns the node's uuid.
         """
         with self.database.write() as conn:
-            services.create_many(conn, [host], "nova-compute", "compute", 74)
+            registration.put_services(conn, [host], 74)
             found = sa.select(tables.services.c.id).where(tables.services.c.host == host)
             services.heartbeat(conn, conn.execute(found).scalars().all(), utcnow())
             put_node(conn, host, host, a_report(**(report or {})))

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 
+from conductor_stub import server_rows
 from scheduler import objects
 from scheduler.concurrency import THREADING
 from scheduler.db import instance_events, instances
@@ -61,7 +62,7 @@ class Site:
 
     def fault(self, uuid):
         with self.database.read() as connection:
-            fault = instances.latest_faults(connection, [uuid]).get(uuid)
+            fault = server_rows.latest_faults(connection, [uuid]).get(uuid)
         return fault and fault.message
 
 
@@ -94,7 +95,7 @@ def site(running):
             connection.execute(sa.delete(table))
         for uuid in UUIDS:
             values = {k: v for k, v in own.items() if k in objects.Instance.FIELDS}
-            instances.create(connection, objects.Instance(**{**values, "uuid": uuid}))
+            server_rows.create_instance(connection, objects.Instance(**{**values, "uuid": uuid}))
             connection.execute(
                 instance_events.actions.insert().values(instance_uuid=uuid, request_id=request_id)
             )
@@ -345,7 +346,7 @@ def test_hosts_build_what_is_cast_to_them_or_as_many_try_as_allowed(on_sqlite, f
         made.start_scheduler().wait_ready()
         computes.wait_ready()
         with database.write() as conn:
-            instances.create(conn, objects.Instance(**values))
+            server_rows.create_instance(conn, objects.Instance(**values))
         with RawCaller(made.transport_url) as raw:
             site = Site(made.daemons[-1], database, raw, f"req-{uuid4()}")
             site.cast(RUN_INSTANCE, **arguments)

@@ -12,8 +12,8 @@ from collections import Counter
 import psutil
 import pytest
 
+from conductor_stub.compute import registration
 from scheduler.concurrency import EVENTLET, THREADING
-from scheduler.db import compute_nodes
 from scheduler.db.database import Database
 from tests.waiting import wait_until
 from tests.world import fleet
@@ -124,7 +124,7 @@ def reloads(request, deployment, transport_url, sqlite_url):
             }
             for host, size in MEMORY_MB.items()
         ]
-        compute_nodes.upsert_many(connection, sizes)
+        registration.put_nodes(connection, sizes)
     database.dispose()
     return Reloads(cloud, workers)
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import port_for
 import pytest
 
+from conductor_stub.compute import registration
 from scheduler import errors
-from scheduler.db import aggregates, compute_nodes, services
+from scheduler.db import aggregates, services
 from scheduler.rpc.context import RequestContext
 from tests.waiting import wait_until
 from tests.world import fleet
@@ -93,13 +94,13 @@ def install(database):
     """Hosts of three zones with more or less memory left, one of them with a name that bites."""
     fleet.install(str(database.url), ["spare"])
     with database.write() as connection:
-        services.create_many(connection, NAMES, services.COMPUTE_BINARY, "compute", 60)
+        registration.put_services(connection, NAMES, 60)
         free = [fleet.MEMORY_MB * (number % 9) // 9 for number in range(len(NAMES))]
         rows = [
             {**fleet.node(host), "free_ram_mb": mb, "ram_allocation_ratio": 1.0}
             for host, mb in zip(NAMES, free, strict=True)
         ]
-        compute_nodes.upsert_many(connection, rows)
+        registration.put_nodes(connection, rows)
         for zone in range(3):
             metadata = {"availability_zone": f"zone <b>{zone}</b>"}
             hosts = NAMES[zone::4]

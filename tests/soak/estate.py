@@ -19,9 +19,10 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from benchmarks import fleet, install
+from conductor_stub.compute import registration
 from scheduler import objects
 from scheduler.db import aggregates as aggregate_rows
-from scheduler.db import services, tables
+from scheduler.db import tables
 from scheduler.db.database import Database
 
 HEARTBEAT_SECONDS: Final = 15.0
@@ -249,7 +250,7 @@ class Estate:
             "updated_at": self._now,
         }
         key: Any = connection.execute(NODES.insert().values(fresh)).inserted_primary_key
-        services.create_many(connection, [name], services.COMPUTE_BINARY, "compute", 66)
+        registration.put_services(connection, [name], 66)
         here = SERVICES.c.host == name
         connection.execute(SERVICES.update().where(here).values(last_seen_up=self._now))
         self._hosts[name] = Host(int(key[0]), name, like)

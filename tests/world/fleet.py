@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from conductor_stub.compute import registration
 from scheduler import objects
-from scheduler.db import aggregates, compute_nodes, migration, services
+from scheduler.db import aggregates, migration
 from scheduler.db.database import Database
 
 HOSTS = ("cmp1", "cmp2", "cmp3")
@@ -23,8 +24,8 @@ def install(database_url: str, hosts: Sequence[str] = HOSTS, **columns: Any) -> 
     try:
         migration.sync(database)
         with database.write() as connection:
-            services.create_many(connection, hosts, services.COMPUTE_BINARY, "compute", 60)
-            compute_nodes.upsert_many(connection, [{**node(host), **columns} for host in hosts])
+            registration.put_services(connection, hosts, 60)
+            registration.put_nodes(connection, [{**node(host), **columns} for host in hosts])
             zone = {"availability_zone": ZONE}
             aggregates.create(connection, ZONE, metadata=zone, hosts=ZONE_HOSTS)
     finally:

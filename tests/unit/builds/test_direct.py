@@ -2,6 +2,7 @@
 
 import pytest
 
+from conductor_stub import server_rows
 from scheduler import errors, objects
 from scheduler.builds.direct import (
     DirectBuilds,
@@ -11,7 +12,7 @@ from scheduler.builds.direct import (
     instance_uuids,
     record_choice,
 )
-from scheduler.db import instances, tables
+from scheduler.db import tables
 from scheduler.drivers import Scheduler
 
 
@@ -86,8 +87,8 @@ def test_members_and_hosts_of_a_group(database):
         for number, host in {1: "h1", 2: "h1", 3: "h2", 4: None, 5: "h3"}.items():
             metadata = {"group": "web" if number != 5 else "db", "image": "web"}
             instance = objects.Instance(uuid=f"u{number}", host=host, system_metadata=metadata)
-            instances.create(connection, instance)
-        instances.destroy(connection, "u2")
+            server_rows.create_instance(connection, instance)
+        server_rows.destroy_instance(connection, "u2")
         left = {"instance_uuid": "u5", "key": "group", "value": "web", "deleted": 1}
         connection.execute(tables.instance_system_metadata.insert().values(left))
     rows = InstanceRows(lambda: database, None, "s")

@@ -13,6 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from conductor_stub.compute import registration
 from scheduler import drivers
 from scheduler.claims import loading
 from scheduler.claims.backend import Claiming, Decided, Request, Result
@@ -47,12 +48,12 @@ class Fleet:
         self.ram_mb = ram_mb
         self.hosts = [f"h{number}" for number in range(1, hosts + 1)]
         with database.write() as conn:
-            services.create_many(conn, self.hosts, "nova-compute", "compute", 74)
+            registration.put_services(conn, self.hosts, 74)
             ids = conn.execute(sa.select(tables.services.c.id)).scalars().all()
             services.heartbeat(conn, ids, self.now())
             has = {"memory_mb": ram_mb, "ram_allocation_ratio": 1.0, **self._usage(0, 0)}
             rows = [{**world_fleet.node(host), **has} for host in self.hosts]
-            compute_nodes.upsert_many(conn, rows)
+            registration.put_nodes(conn, rows)
 
     def now(self) -> datetime.datetime:
         """The time, as columns have it."""
@@ -111,7 +112,7 @@ class Fleet:
         present = self._present(conn)[host]
         (node,) = [each for each in compute_nodes.list_all(conn) if each.host == host]
         usage = self._usage(sum(present.values()), len(present))
-        compute_nodes.update_usage(conn, node.id, usage, at)
+        registration.update_node(conn, node.id, usage, at)
 
     def _present(self, conn: sa.Connection) -> dict[str, dict[str, int]]:
         table = tables.instances

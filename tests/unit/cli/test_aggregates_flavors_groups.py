@@ -1,7 +1,7 @@
 """``aggregate``, ``flavor`` and ``group``."""
 
+from conductor_stub import server_rows
 from scheduler import objects
-from scheduler.db import groups, instances
 
 
 def test_aggregate_life(manage, add_host):
@@ -71,8 +71,8 @@ def test_groups(manage, database):
     )
     uuid = "6f70656e-0000-4000-8000-000000000002"
     with database.write() as connection:
-        instances.create(connection, objects.Instance(uuid=uuid, host="alpha"))
-        groups.add_members(connection, made["id"], [uuid])
+        server_rows.create_instance(connection, objects.Instance(uuid=uuid, host="alpha"))
+        server_rows.join_group(connection, made["id"], [uuid])
     shown = manage("group", "show", "web")
     assert shown == {
         "id": made["id"],

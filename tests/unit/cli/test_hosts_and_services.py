@@ -2,8 +2,9 @@
 
 import pytest
 
+from conductor_stub import server_rows
 from scheduler import exit_codes, objects
-from scheduler.db import instances, rows, services
+from scheduler.db import rows, services
 from tests.builders import put_node
 
 
@@ -34,7 +35,7 @@ def test_host_show(manage, database, add_host):
     uuid = "6f70656e-0000-4000-8000-000000000001"
     server = objects.Instance(uuid=uuid, host="alpha", node="alpha.example", vm_state="active")
     with database.write() as connection:
-        instances.create(connection, server)
+        server_rows.create_instance(connection, server)
     manage("aggregate", "create", "fast")
     manage("aggregate", "add-host", "fast", "alpha")
     shown = manage("host", "show", "alpha")
@@ -70,7 +71,8 @@ def test_host_with_several_nodes(manage, refused, database, add_host):
 def test_host_without_a_service_is_disabled_and_down(manage, database, add_host):
     add_host("alpha")
     with database.write() as connection:
-        rows.soft_delete(connection, services.services, services.services.c.host == "alpha")
+        table = services.services
+        rows.update(connection, table, table.c.host == "alpha", deleted=table.c.id)
     (alpha,) = manage("host", "list")
     assert (alpha["status"], alpha["state"]) == ("disabled", "down")
     assert manage("host", "show", "alpha")["state"] == "down"

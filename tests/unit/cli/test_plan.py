@@ -5,8 +5,8 @@ import pathlib
 
 import pytest
 
+from conductor_stub import server_rows
 from scheduler import exit_codes, objects
-from scheduler.db import instances
 from scheduler.db.database import Database
 from scheduler.engine.record import DecisionRecord
 from scheduler.explain.refusal import Finding, Refusal
@@ -49,7 +49,7 @@ def fleet(request, make_url, config_file, run):
         nova.add_hosts("a", [host], ram_allocation_ratio=1.0, **used)
         for size in sizes:
             number += 1
-            nova.change("a", instances.create, an_instance(number, host, size))
+            nova.change("a", server_rows.create_instance, an_instance(number, host, size))
     assert run("flavor", "create", "big", "--ram", str(7 * GB), "--disk", "1")[0] == exit_codes.OK
     return nova
 

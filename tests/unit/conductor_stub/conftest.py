@@ -102,7 +102,7 @@ class Conductor:
         created = [builders.instance(number, **changes) for number in range(count)]
         with self.database.write() as conn:
             for each in created:
-                instances.create(conn, each)
+                server_rows.create_instance(conn, each)
                 if mapped:
                     server_rows.create_build_request(conn, each)
         return created

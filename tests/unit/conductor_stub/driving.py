@@ -1,7 +1,7 @@
 """Asking the conductor for builds, and looking at what it left behind."""
 
+from conductor_stub import server_rows
 from scheduler import objects
-from scheduler.db import instances
 from scheduler.rpc.context import RequestContext
 
 
@@ -21,7 +21,7 @@ def build(conductor, asked_for, properties=None, image=None, **later):
 
 def fault(conductor, instance):
     with conductor.database.read() as conn:
-        return instances.latest_faults(conn, [instance.uuid]).get(instance.uuid)
+        return server_rows.latest_faults(conn, [instance.uuid]).get(instance.uuid)
 
 
 def attempts(conductor, instance):

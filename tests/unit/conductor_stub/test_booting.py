@@ -39,7 +39,7 @@ def test_several_servers_are_alike_but_for_their_numbers(database):
     with database.read() as conn:
         row = instances.get(conn, created[1].uuid)
         (disk,) = server_rows.disks_of(conn, row.uuid)
-        assert groups.by_instance(conn, row.uuid).uuid == group.uuid
+        assert server_rows.group_of(conn, row.uuid).uuid == group.uuid
         wanted = server_rows.list_build_requests(conn)
     assert [each.instance.uuid for each in wanted] == [each.uuid for each in created]
     assert (row.vm_state, row.task_state, row.host) == ("building", "scheduling", None)

@@ -98,7 +98,7 @@ def test_the_zone_of_the_instance(conductor, selection, zoned_host, speaks_newto
 def test_fields_that_no_row_holds_travel_with_the_instance(conductor):
     recorded = builders.recorded_instance()
     with conductor.database.write() as conn:
-        instances.create(conn, recorded.copy())
+        server_rows.create_instance(conn, recorded.copy())
         server_rows.create_build_request(conn, recorded)
     cast = built_on_a(conductor, [recorded])
     data, before = (
@@ -129,7 +129,7 @@ def test_the_groups_hosts_are_in_the_request(conductor):
     asked_for = conductor.asked_for(2)
     with conductor.database.write() as conn:
         group = groups.create(conn, "g", "anti-affinity")
-        groups.add_members(conn, group.uuid, [each.uuid for each in asked_for])
+        server_rows.join_group(conn, group.uuid, [each.uuid for each in asked_for])
         instances.update(conn, asked_for[1].uuid, host="taken")
     built_on_a(conductor, asked_for[:1], {"group_hosts": ["given"], "group_updated": True})
     (spec,) = conductor.scheduler.asked

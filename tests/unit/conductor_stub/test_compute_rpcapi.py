@@ -7,9 +7,9 @@ import pytest
 from oslo_config import cfg
 
 from conductor_stub import compute_rpcapi
+from conductor_stub.compute import registration
 from conductor_stub.compute_rpcapi import METHODS, ComputeAPI
 from scheduler import errors, objects
-from scheduler.db import services
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
 
@@ -248,7 +248,7 @@ def test_a_cap_decides_the_arguments(
 ):
     if lowest is not None:
         with database.write() as conn:
-            services.create_many(conn, ["h"], services.COMPUTE_BINARY, "compute", lowest)
+            registration.put_services(conn, ["h"], lowest)
     sent = cast(method, major, cap, database)
     assert set(sent) == {*ALWAYS[method].split(), *more.split()}
     assert an_api(transport, cap, database).takes_spec_objects() is spec_is_object

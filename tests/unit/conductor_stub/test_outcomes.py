@@ -65,7 +65,7 @@ def asked_for(database, servers, way):
                 continue
             server_rows.create_build_request(conn, instance)
             if way != TODAY:
-                instances.create(conn, instance)
+                server_rows.create_instance(conn, instance)
             if each.fate != "there":
                 server_rows.delete_build_request(conn, instance.uuid)
     return made

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 import oslo_messaging as messaging
 import pytest
 
+from conductor_stub import server_rows
 from conductor_stub.planning import Planner
 from scheduler import errors, objects
 from scheduler.db import groups
@@ -76,7 +77,7 @@ def test_only_the_old_call_is_repeated(database, capped, timeouts, max_attempts,
 def test_a_policy_needs_what_enforces_it(database, policy, filters, weighers, missing):
     with database.write() as conn:
         group = groups.create(conn, "g", policy)
-        groups.add_members(conn, group.uuid, [SPEC.instance_uuid])
+        server_rows.join_group(conn, group.uuid, [SPEC.instance_uuid])
     spec, scheduler = SPEC.copy(), Scheduler([[builders.selection("a")]])
     options = {"enabled_filters": filters, "weight_classes": weighers}
     refusal = pytest.raises(errors.UnsupportedPolicyException, match=f"{missing} not configured")

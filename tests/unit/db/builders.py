@@ -80,7 +80,8 @@ def schema_differences(database: Database) -> list[Any]:
 def delete_host(conn: sa.Connection, host: str) -> None:
     """Soft-delete services and compute nodes of *host*, as Nova does."""
     for table in (tables.services, tables.compute_nodes):
-        rows.soft_delete(conn, table, table.c.host == host)
+        living = (table.c.host == host, table.c.deleted == 0)
+        rows.update(conn, table, *living, deleted=table.c.id, deleted_at=rows.utcnow())
 
 
 #: Queries for the names of triggers, and with PostgreSQL their tables.

@@ -2,8 +2,9 @@
 
 import pytest
 
+from conductor_stub import server_rows
 from scheduler import errors
-from scheduler.db import aggregates, flavors, groups, instances
+from scheduler.db import aggregates, flavors, groups
 from scheduler.db import tables as t
 from tests.unit.db.builders import age, columns, flavor, instance, is_fresh
 
@@ -52,25 +53,26 @@ def test_a_group_is_made_and_found(conn):
 def test_members(conn):
     made = groups.create(conn, "web", "affinity")
     other = groups.create(conn, "db", "affinity")
-    groups.add_members(conn, made.uuid, ["i1", "i2", "i1"])
-    groups.add_members(conn, made.uuid, ["i2", "i3"])
-    groups.add_members(conn, other.uuid, ["i9"])
+    server_rows.join_group(conn, made.uuid, ["i1", "i2"])
+    server_rows.join_group(conn, made.uuid, ["i3"])
+    server_rows.join_group(conn, other.uuid, ["i9"])
     # Nothing in the tables forbids rows that are there twice.
     conn.execute(t.instance_group_policy.insert().values(group_id=made.id, policy="other"))
     conn.execute(t.instance_group_member.insert().values(group_id=made.id, instance_uuid="i1"))
     found = groups.get(conn, made.uuid)
     assert (found.members, found.policy) == (["i1", "i2", "i3"], "affinity")
-    assert groups.by_instance(conn, "i3").uuid == made.uuid
-    assert groups.by_instance(conn, "i9").uuid == other.uuid
+    assert server_rows.group_of(conn, "i3").uuid == made.uuid
+    assert server_rows.group_of(conn, "i9").uuid == other.uuid
+    assert server_rows.group_of(conn, "i10") is None
 
 
 def test_hosts_of_living_members(conn):
     members = [instance(host=host) for host in ("h2", "h1", "h2", None, "h3")]
     for one in (*members, instance(host="h9")):
-        instances.create(conn, one)
-    instances.destroy(conn, members[-1].uuid)
+        server_rows.create_instance(conn, one)
+    server_rows.destroy_instance(conn, members[-1].uuid)
     made = groups.create(conn, "web", "affinity")
-    groups.add_members(conn, made.uuid, [one.uuid for one in members] + ["never-created"])
+    server_rows.join_group(conn, made.uuid, [one.uuid for one in members] + ["never-created"])
     assert groups.member_hosts(conn, groups.get(conn, made.uuid)) == ["h1", "h2"]
 
 
@@ -136,8 +138,7 @@ NO_FLAVOR, NO_GROUP = errors.FlavorNotFound, errors.InstanceGroupNotFound
         (NO_FLAVOR, "m1.huge", lambda c, i: flavors.get(c, "name", "m1.huge")),
         (NO_FLAVOR, "m1.tiny", lambda c, i: flavors.get(c, "flavorid", "m1.tiny")),
         (NO_GROUP, "no", lambda c, i: groups.get(c, "no")),
-        (NO_GROUP, "no", lambda c, i: groups.by_instance(c, "no")),
-        (NO_GROUP, "web", lambda c, i: groups.add_members(c, "web", ["i1"])),
+        (NO_GROUP, "no", lambda c, i: server_rows.join_group(c, "no", ["i1"])),
         (NO_AGGREGATE, "no", lambda c, i: aggregates.get(c, "no")),
         (NO_AGGREGATE, "999", lambda c, i: aggregates.get(c, 999)),
         (NO_AGGREGATE, "²", lambda c, i: aggregates.get(c, "²")),

@@ -39,7 +39,7 @@ def discover(nova: Nova, main: str = "cell0") -> list[tuple[str, str]]:
 
 
 def add_scheduler(nova: Nova, host: str, **columns: object) -> None:
-    nova.change("cell0", services.create_many, [host], BINARY, "scheduler", 74)
+    nova.change("cell0", services.get_or_create, host, BINARY, "scheduler", 74)
     if columns:
         nova.change("cell0", services.change, host, BINARY, **columns)
 

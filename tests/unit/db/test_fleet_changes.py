@@ -8,7 +8,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from scheduler.db import aggregates, compute_nodes, fleet_poll, instances, services, tables
+from conductor_stub import server_rows
+from conductor_stub.compute import registration
+from scheduler.db import aggregates, fleet_poll, services, tables
 from scheduler.db.fleet import FleetReader
 from scheduler.db.fleet_poll import KEPT
 from scheduler.db.tables import changes
@@ -24,9 +26,9 @@ SERVICE = ("h1", "nova-compute")
 def host(database):
     """The ids of a compute node and its service."""
     with database.write() as conn:
-        made = services.create_many(conn, ["h1"], "nova-compute", "compute", 74)
+        made = registration.put_services(conn, ["h1"], 74)
         aggregates.create(conn, "ssd", {"disk": "ssd"}, ["h1"])
-        return compute_nodes.upsert_many(conn, [NODE])[0], made["h1"]
+        return registration.put_nodes(conn, [NODE])[0], made["h1"]
 
 
 def kinds_since(conn: Connection, last: int) -> list[str]:
@@ -39,13 +41,13 @@ def last_id(conn: Connection) -> int:
 
 
 CHANGES: dict[str, tuple[Callable[..., Any], list[str]]] = {
-    "a report": (lambda c, n, _s: compute_nodes.update_usage(c, n, {}, NOW), ["compute_nodes"]),
+    "a report": (lambda c, n, _s: registration.update_node(c, n, {}, NOW), ["compute_nodes"]),
     "a heartbeat": (lambda c, _n, s: services.heartbeat(c, [s], NOW), []),
     "disabled": (lambda c, *_: services.change(c, *SERVICE, disabled=True), ["service_flags"]),
     "renamed": (lambda c, *_: c.execute(tables.services.update().values(host="h")), ["services"]),
     "a host goes": (lambda c, *_: delete_host(c, "h1"), ["compute_nodes", "services"]),
     "a row vanishes": (lambda c, n, _s: c.execute(nodes.delete()), ["compute_nodes"]),
-    "a server": (lambda c, *_: instances.create(c, instance(host="h1")), ["instances"]),
+    "a server": (lambda c, *_: server_rows.create_instance(c, instance(host="h1")), ["instances"]),
     "a host leaves": (
         lambda c, *_: aggregates.remove_host(c, aggregates.get(c, "ssd").id, "h1"),
         ["aggregates"],
@@ -94,7 +96,7 @@ def test_old_entries_go_but_for_the_newest(database, host):
 def removed(conn: Connection) -> None:
     """As if the reader had slept while others removed what it has not read."""
     last = last_id(conn)
-    compute_nodes.upsert_many(conn, [NODE])
+    registration.put_nodes(conn, [NODE])
     conn.execute(changes.delete().where(changes.c.id <= last))
 
 

@@ -23,7 +23,7 @@ MISSING = "00000000-0000-4000-8000-00000000dead"
 
 def make(conn, **changes):
     made = instance(**changes)
-    instances.create(conn, made)
+    server_rows.create_instance(conn, made)
     return made
 
 
@@ -73,7 +73,7 @@ def test_everything_comes_back(conn):
 
 def test_instance_without_any_part(conn):
     made = objects.Instance(uuid="f4a0f8c0-0000-4000-8000-000000000001")
-    instances.create(conn, made)
+    server_rows.create_instance(conn, made)
     found = instances.get(conn, made.uuid)
     assert (found.numa_topology, found.pci_requests, found.metadata) == (None, None, {})
     assert not found.is_set("flavor")
@@ -83,22 +83,21 @@ def test_instance_without_any_part(conn):
     ("expectations", "matches"),
     [
         ({}, True),
-        ({"expected_task_state": "scheduling"}, True),
-        ({"expected_task_state": ("scheduling", None)}, True),
-        ({"expected_task_state": ("spawning",)}, False),
-        ({"expected_task_state": None}, False),
-        ({"expected_host": None}, True),
-        ({"expected_host": "h1"}, False),
-        ({"expected_host": ("h1", None), "expected_task_state": "scheduling"}, True),
-        ({"expected_host": None, "expected_task_state": "spawning"}, False),
+        ({"task_state": "scheduling"}, True),
+        ({"task_state": ("scheduling", None)}, True),
+        ({"task_state": ("spawning",)}, False),
+        ({"task_state": None}, False),
+        ({"host": None}, True),
+        ({"host": "h1"}, False),
+        ({"host": ("h1", None), "task_state": "scheduling"}, True),
+        ({"host": None, "task_state": "spawning"}, False),
     ],
 )
 def test_update_only_from_the_state_expected(conn, expectations, matches):
     made = make(conn)
-    changes = {"host": "h9", "vm_state": "active", "cleaned": True}
-    updated = instances.update(conn, made.uuid, **changes, **expectations)
+    changes = {"host": "h9", "vm_state": "active"}
+    assert server_rows.update_if(conn, made.uuid, expectations, **changes) is matches
     (row,) = columns(conn, table)
-    assert (updated, row["cleaned"]) == (matches, int(matches))
     assert (row["host"], row["vm_state"]) == (("h9", "active") if matches else (None, "building"))
     assert is_fresh(row["updated_at"]) is matches
 
@@ -108,8 +107,8 @@ def test_update_only_from_the_state_expected(conn, expectations, matches):
     [
         lambda conn: instances.get(conn, MISSING),
         lambda conn: instances.update(conn, MISSING, host="h1"),
-        lambda conn: instances.update(conn, MISSING, expected_task_state=None, host="h1"),
-        lambda conn: instances.destroy(conn, MISSING),
+        lambda conn: server_rows.update_if(conn, MISSING, {"task_state": None}, host="h1"),
+        lambda conn: server_rows.destroy_instance(conn, MISSING),
     ],
 )
 def test_missing_instance(conn, call):
@@ -123,7 +122,7 @@ def test_destroy_marks_all_that_belongs_to_it(conn):
     server_rows.create_disks(conn, [objects.BlockDeviceMapping(instance_uuid=made.uuid)])
     instances.add_fault(conn, made.uuid, 500, "no")
     age(conn, table)
-    instances.destroy(conn, made.uuid)
+    server_rows.destroy_instance(conn, made.uuid)
     (row, untouched) = columns(conn, table)
     assert row["deleted"] == made.id
     assert is_fresh(row["deleted_at"])
@@ -184,7 +183,7 @@ def test_the_newest_fault_counts_and_is_cut_to_255_bytes(conn, message, kept):
     for text in ("fault", message):
         instances.add_fault(conn, first.uuid, 500, text, "Traceback …", "h1")
     instances.add_fault(conn, second.uuid, 404, "gone")
-    found = instances.latest_faults(conn, [first.uuid, second.uuid, third.uuid])
+    found = server_rows.latest_faults(conn, [first.uuid, second.uuid, third.uuid])
     assert found.keys() == {first.uuid, second.uuid}
     newest = found[first.uuid]
     assert (newest.code, newest.message, newest.host) == (500, kept, "h1")

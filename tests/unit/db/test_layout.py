@@ -6,6 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from conductor_stub import server_rows
+from conductor_stub.compute import registration
 from scheduler.db import (
     aggregates,
     compute_nodes,
@@ -74,11 +75,11 @@ def test_an_api_database_says_what_it_lacks(api, release):
 def test_services_and_servers_are_written_and_read(cell, release):
     server = instance(host="h1")
     with cell.write() as conn:
-        services.create_many(conn, ["h1", "h2"], "nova-compute", "compute", 74)
+        registration.put_services(conn, ["h1", "h2"], 74)
         services.get_or_create(conn, "ctl", "nova-scheduler", "scheduler", 74)
         services.change(conn, "h2", "nova-compute", forced_down=True)
         (first, second) = services.list_all(conn, "nova-compute")
-        instances.create(conn, server)
+        server_rows.create_instance(conn, server)
         found = instances.get(conn, server.uuid)
         server_rows.disks_of(conn, server.uuid)
     assert first.is_set("uuid") == (release == TODAY)
@@ -90,16 +91,16 @@ def test_services_and_servers_are_written_and_read(cell, release):
 def test_the_fleet_is_read(cell):
     values = node_values(free_disk_gb=50, free_ram_mb=100, host="h1", hypervisor_hostname="n1")
     with cell.write() as conn:
-        services.create_many(conn, ["h1"], "nova-compute", "compute", 74)
+        registration.put_services(conn, ["h1"], 74)
         services.change(conn, "h1", "nova-compute", disabled=True)
-        compute_nodes.upsert_many(conn, [values])
+        registration.put_nodes(conn, [values])
         (node,) = compute_nodes.list_all(conn)
     reader = FleetReader(cell, datetime.timedelta(seconds=60))
     (changes,) = reader.read(NOW)
     assert [(row.host, row.free_ram_mb) for row in changes.nodes] == [("h1", 100)]
     assert [(row.host, row.disabled) for row in changes.services] == [("h1", True)]
     with cell.write() as conn:
-        compute_nodes.update_usage(conn, node.id, {"free_ram_mb": 50, "mapped": 1}, NOW)
+        registration.update_node(conn, node.id, {"free_ram_mb": 50, "mapped": 1}, NOW)
     (changes,) = reader.read(NOW)
     assert (changes.full, [row.free_ram_mb for row in changes.nodes]) == (False, [50])
     assert changes.services is None
@@ -132,7 +133,7 @@ def test_an_absent_column_is_null_wherever_it_stands(cell):
         "coalesced": sa.select(sa.func.coalesce(table.c.uuid, "none")).order_by(table.c.uuid),
     }
     with cell.write() as conn:
-        services.create_many(conn, ["h1"], "nova-compute", "compute", 74)
+        registration.put_services(conn, ["h1"], 74)
         found = {name: conn.execute(each).all() for name, each in statements.items()}
         plain = conn.execute(cell.fitted(sa.select(table.c.host, table.c.uuid))).one()
     assert found == {"whole table": [], "function": [(None,)], "coalesced": [("none",)]}
@@ -143,14 +144,14 @@ def test_an_absent_column_is_null_wherever_it_stands(cell):
 def test_a_node_without_a_host_is_on_that_of_its_service(cell):
     table = tables.compute_nodes
     with cell.write() as conn:
-        ids = services.create_many(conn, ["h1", "h2"], "nova-compute", "compute", 15)
+        ids = registration.put_services(conn, ["h1", "h2"], 15)
         for node in ("n1", "n2"):
             put_node(conn, "h2", node, node_values(free_disk_gb=1))
         old = {"host": None, "service_id": ids["h1"]}
         conn.execute(table.update().where(table.c.hypervisor_hostname == "n1").values(old))
         assert [each.host for each in compute_nodes.list_all(conn)] == ["h1", "h2"]
         assert [each.host for each in compute_nodes.list_all(conn, "h1")] == ["h1"]
-        compute_nodes.update_usage(conn, 1, {"free_ram_mb": 5})
+        registration.update_node(conn, 1, {"free_ram_mb": 5})
         put_node(conn, "h2", "n2", node_values(free_ram_mb=7))
         assert [each.free_ram_mb for each in compute_nodes.list_all(conn)] == [5, 7]
     (changes,) = FleetReader(cell, datetime.timedelta(seconds=60)).read(NOW)
@@ -167,9 +168,9 @@ def test_havanas_nodes_have_no_host_at_all(empty_url):
         made.create_all(connection)
         connection.exec_driver_sql("CREATE TABLE migrate_version (version INTEGER)")
     with database.write() as conn:
-        ids = services.create_many(conn, ["h1"], "nova-compute", "compute", 1)
+        ids = registration.put_services(conn, ["h1"], 1)
         values = node_values(free_disk_gb=1, service_id=ids["h1"], hypervisor_hostname="n1")
-        rows.insert(conn, tables.compute_nodes, **{**compute_nodes.DEFAULTS, **values})
+        rows.insert(conn, tables.compute_nodes, **{**registration.NODE_DEFAULTS, **values})
     (changes,) = FleetReader(database, datetime.timedelta(seconds=60)).read(NOW)
     database.dispose()
     assert [(row.host, row.uuid, row.metrics) for row in changes.nodes] == [("h1", None, None)]

@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from conductor_stub.compute import registration
 from scheduler import errors, objects
 from scheduler.db import compute_nodes, services
 from scheduler.db.database import Database
@@ -12,7 +13,6 @@ from scheduler.pci.devices import Pools
 from tests.builders import put_node
 from tests.unit.db.builders import NOW, age, columns, delete_host, is_fresh, node_values
 
-UUID = "f4a0f8c0-0000-4000-8000-000000000001"
 BINARY = "nova-compute"
 
 
@@ -45,7 +45,7 @@ def test_many_nodes_at_once_keep_their_order(conn):
         node_values(host=f"h{n}", hypervisor_hostname=f"n{n}", **({"running_vms": 1} if n else {}))
         for n in range(4)
     ]
-    ids = compute_nodes.upsert_many(conn, nodes)
+    ids = registration.put_nodes(conn, nodes)
     by_id = {node.id: node.hypervisor_hostname for node in compute_nodes.list_all(conn)}
     assert [by_id[node_id] for node_id in ids] == ["n0", "n1", "n2", "n3"]
     found = compute_nodes.list_all(conn, host="h2")
@@ -73,25 +73,11 @@ def test_documents_become_json(conn):
 
 def test_usage(conn):
     node_id = put_node(conn, "h1", "n1", node_values())
-    compute_nodes.update_usage(conn, node_id, {"vcpus_used": 3, "stats": {"a": "1"}}, NOW)
+    registration.update_node(conn, node_id, {"vcpus_used": 3, "stats": {"a": "1"}}, NOW)
     (row,) = columns(conn, nodes_table)
     assert (row["vcpus_used"], row["stats"], row["updated_at"]) == (3, '{"a": "1"}', NOW)
-    compute_nodes.update_usage(conn, node_id, {"vcpus_used": 4})
+    registration.update_node(conn, node_id, {"vcpus_used": 4})
     assert is_fresh(columns(conn, nodes_table)[0]["updated_at"])
-
-
-def test_a_deleted_node_comes_back_into_its_row_by_uuid(conn):
-    node_id = put_node(conn, "h1", "n1", node_values(uuid=UUID))
-    with pytest.raises(errors.AlreadyExists), conn.begin_nested():
-        put_node(conn, "h2", "n2", node_values(uuid=UUID))
-    delete_host(conn, "h1")
-    assert columns(conn, nodes_table)[0]["deleted"] == node_id
-    assert compute_nodes.list_all(conn) == []
-    assert put_node(conn, "h9", "n1", node_values(uuid=UUID)) == node_id
-    (row,) = columns(conn, nodes_table)
-    assert (row["deleted"], row["deleted_at"], row["host"]) == (0, None, "h9")
-    delete_host(conn, "h9")
-    assert put_node(conn, "h9", "n1", node_values()) != node_id
 
 
 def test_a_new_service_has_every_value_that_nova_cannot_read_as_null(conn):
@@ -109,7 +95,7 @@ def test_a_second_start_finds_its_row_and_renews_the_version(conn):
     first = make(conn)
     again = services.get_or_create(conn, "h1", BINARY, "compute", 75, disabled=True)
     assert (again.id, again.version, again.disabled) == (first.id, 75, False)
-    ids = services.create_many(conn, ["h0", "h1", "h2"], BINARY, "compute", 76)
+    ids = registration.put_services(conn, ["h0", "h1", "h2"], 76)
     assert ids["h1"] == first.id
     assert {each.host: each.id for each in services.list_all(conn)} == ids
     assert {each.version for each in services.list_all(conn)} == {76}
@@ -129,7 +115,7 @@ def test_losing_the_race_for_the_row_gives_the_winner_s(database: Database, monk
 
 def test_heartbeats_move_times_and_count_while_there_is_a_row(conn, monkeypatch):
     monkeypatch.setattr("scheduler.db.rows.BATCH", 2)
-    ids = services.create_many(conn, ["h1", "h2", "h3"], BINARY, "compute", 74)
+    ids = registration.put_services(conn, ["h1", "h2", "h3"], 74)
     assert services.heartbeat(conn, [ids["h1"]], NOW) == 1
     delete_host(conn, "h3")
     assert not services.heartbeat(conn, [ids["h3"]], NOW)
@@ -167,13 +153,15 @@ def test_services_by_binary_and_by_exact_host(conn):
     [
         (errors.ServiceNotFound, lambda c: services.get(c, "no", BINARY)),
         (errors.ServiceNotFound, lambda c: services.change(c, "no", BINARY, disabled=True)),
-        (errors.ComputeHostNotFound, lambda c: compute_nodes.update_usage(c, 0, {"vcpus": 1})),
     ],
 )
 def test_missing(conn, error, call):
-    put_node(conn, "h1", "n1", node_values())
     with pytest.raises(error):
         call(conn)
-    (node,) = compute_nodes.list_all(conn, "h1", "n1", for_update=True)
+
+
+def test_nodes_by_host_and_name(conn):
+    put_node(conn, "h1", "n1", node_values())
+    (node,) = compute_nodes.list_all(conn, "h1", "n1")
     assert node.vcpus == 8
     assert compute_nodes.list_all(conn, "h1", "no") == []

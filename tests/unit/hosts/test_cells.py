@@ -8,8 +8,10 @@ import pytest
 from oslo_db import exception as db_exception
 from oslo_utils import timeutils
 
+from conductor_stub import server_rows
+from conductor_stub.compute import registration
 from scheduler import objects
-from scheduler.db import cells, compute_nodes, instances, services
+from scheduler.db import cells, services
 from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
@@ -110,13 +112,15 @@ def test_hosts_of_all_cells_in_the_order_of_the_cells(manager, nova):
 def test_what_goes_in_one_cell_leaves_the_others(manager, nova):
     """Rows of different cells have equal ids."""
     for cell, host in (("a", "a1"), ("b", "b1")):
-        nova.change(cell, instances.create, instance(host=host, node=host, uuid=f"on-{host}"))
+        nova.change(
+            cell, server_rows.create_instance, instance(host=host, node=host, uuid=f"on-{host}")
+        )
     nova.change("a", services.change, "a2", "nova-compute", disabled=True)
     manager.refresh()
     found = manager.table.services
     assert [found[host]["disabled"] for host in ("a1", "a2", "b1")] == [False, True, False]
     nova.change("a", delete_host, "a1")
-    nova.change("a", instances.destroy, "on-a1")
+    nova.change("a", server_rows.destroy_instance, "on-a1")
     for read in (manager.refresh, manager.refresh_everything):
         read()
         assert seen(manager) == ["a2", "b1"]
@@ -169,7 +173,7 @@ def test_a_cell_that_fails_is_left_out_and_comes_back_by_itself(
     wait_until(lambda: manager.refresh() or is_whole(manager), SECONDS, "cell a")
     assert seen(manager) == ["a1", "a2", "b1"]
     assert any("answers again" in each for each in caplog.messages)
-    nova.change("a", compute_nodes.update_usage, 1, {"free_ram_mb": 11})
+    nova.change("a", registration.update_node, 1, {"free_ram_mb": 11})
     manager.refresh()
     assert manager.table.value(manager.table.rows["a1", "a1"], "free_ram_mb") == 11
 
@@ -202,7 +206,7 @@ def test_a_cell_that_is_silent_does_not_hold_the_others_for_long(
     assert asked.wait(SECONDS)
     assert seen(manager) == ["b1"]
     assert f"Timeout getting computes for cell {nova.uuids['a']}" in caplog.text
-    nova.change("b", compute_nodes.update_usage, 1, {"free_ram_mb": 22})
+    nova.change("b", registration.update_node, 1, {"free_ram_mb": 22})
     manager.refresh()  # would take as long as the gate is shut, if it waited for that cell
     assert manager.table.value(manager.table.rows["b1", "b1"], "free_ram_mb") == 22
     assert not gate.is_set()
@@ -250,7 +254,7 @@ def test_a_cell_that_comes_after_any_number_of_reloads_is_read_as_they_asked(man
     nova.add_cell("new", ["n1"])
     manager.reconfigure(without, lambda: None)
     assert seen(manager) == ["a1", "a2", "b1", "n1"]
-    nova.change("new", instances.create, server)
+    nova.change("new", server_rows.create_instance, server)
     (changes,) = [each for each in reader.read(timeutils.utcnow()) if each.instances]
     assert changes.system_metadata == {server.uuid: {"image_os": "plan9"}}
 

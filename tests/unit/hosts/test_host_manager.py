@@ -12,8 +12,10 @@ import pytest
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
+from conductor_stub import server_rows
+from conductor_stub.compute import registration
 from scheduler import errors, objects
-from scheduler.db import compute_nodes, instances, rows, services, tables
+from scheduler.db import instances, rows, services, tables
 from scheduler.db.fleet import FleetReader
 from scheduler.db.fleet_poll import HEARTBEAT_SECONDS, LATE_SECONDS, LOOK_BACK
 from scheduler.hosts import host_manager
@@ -85,7 +87,7 @@ def test_images_of_instances_are_read_for_those_who_look_at_them(database, clock
     metadata = {"image_hw_vm_mode": "hvm", "image_base_image_ref": "i1", "owner": "x"}
     for uuid, own in (("u1", metadata), ("u2", {})):
         instance = objects.Instance(uuid=uuid, host="h1", vm_state="active", system_metadata=own)
-        change(database, instances.create, instance)
+        change(database, server_rows.create_instance, instance)
     known = {"u1": {("hw_vm_mode", "hvm")}, "u2": set()}
 
     conf = a_conf(image_props_weight_multiplier=1.0)
@@ -148,7 +150,7 @@ def test_reports_with_the_same_timestamp_are_seen(at_rest, database, clock, stam
     when = datetime.datetime.fromtimestamp(int(clock() - stamped_ago_seconds), datetime.UTC)
     for free_ram_mb in (100, 200):
         numbers = {"free_ram_mb": free_ram_mb}
-        change(database, compute_nodes.update_usage, 2, numbers, when.replace(tzinfo=None))
+        change(database, registration.update_node, 2, numbers, when.replace(tzinfo=None))
         manager.refresh()
         assert value(manager, "h2", "free_ram_mb") == free_ram_mb
 
@@ -159,7 +161,7 @@ def test_a_row_that_left_a_short_overlap_is_read_no_more(database, clock):
 
     reader = FleetReader(database, datetime.timedelta(seconds=1))
     list(reader.read(now())[0].nodes)
-    change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 100}, now())
+    change(database, registration.update_node, 2, {"free_ram_mb": 100}, now())
     found = []
     for _second in range(8):
         found.append([row.host for row in reader.read(now())[0].nodes])
@@ -188,7 +190,7 @@ def test_a_row_that_is_committed_late_is_found_by_a_look_back(
     """The overlap is three seconds; the last look back was a minute ago."""
     manager, costs = of_nova
     when = datetime.datetime.fromtimestamp(int(clock() - ago_seconds), datetime.UTC)
-    change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 9}, when.replace(tzinfo=None))
+    change(database, registration.update_node, 2, {"free_ram_mb": 9}, when.replace(tzinfo=None))
     for _second in range(3):
         manager.refresh()
         assert (value(manager, "h2", "free_ram_mb") == 9) is (not ago_seconds)
@@ -256,7 +258,7 @@ def costs(manager):
 
 def test_reads_of_changes_and_of_everything(manager, database, costs):
     manager.refresh()
-    change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 100})
+    change(database, registration.update_node, 2, {"free_ram_mb": 100})
     manager.refresh()
     manager.refresh_everything()
     expected = [(False, False), (False, True), (True, True)]
@@ -276,7 +278,7 @@ def test_a_full_read_repairs_what_was_missed(database, clock, ago, repairs):
     manager.refresh()
     manager.read_listeners.append(costs.append)
     when = rows.utcnow() + datetime.timedelta(seconds=120 - ago)
-    change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 123}, when)
+    change(database, registration.update_node, 2, {"free_ram_mb": 123}, when)
     manager.refresh()
     assert value(manager, "h2", "free_ram_mb") == (7680 if repairs else 123)
     for _again in range(2):

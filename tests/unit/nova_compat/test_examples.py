@@ -9,6 +9,7 @@ import pytest
 from oslo_config import cfg
 from oslo_messaging.notify import _impl_test
 
+from conductor_stub import server_rows
 from scheduler import conf as project_options
 from scheduler import errors, nova_compat, objects
 from scheduler.daemon.service import build_manager
@@ -44,7 +45,7 @@ def database(tmp_path):
             instance = objects.Instance(
                 uuid=uuid, host="old", vm_state="building", metadata={}, system_metadata={}
             )
-            instances.create(connection, instance)
+            server_rows.create_instance(connection, instance)
     yield database
     database.dispose()
 
@@ -194,7 +195,7 @@ def test_a_driver_that_finds_no_host(start, database):
     reason = "No valid host was found. Could not find another compute"
     with database.read() as connection:
         states = [each.vm_state for each in instances.list_all(connection, uuids=UUIDS)]
-        fault = instances.latest_faults(connection, UUIDS)[UUIDS[0]]
+        fault = server_rows.latest_faults(connection, UUIDS)[UUIDS[0]]
     assert states == ["error", "error", "building"]
     assert (fault.code, fault.message, fault.host) == (500, reason, "sched1")
     wait_until(lambda: len(_impl_test.NOTIFICATIONS) == 2)

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from conductor_stub import server_rows
 from scheduler import objects
-from scheduler.db import groups, instances, tables
+from scheduler.db import groups, tables
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.planning.mover import Mover
@@ -29,14 +30,14 @@ def databases(tmp_path):
     cells = {"cells": [{"id": 0, "cpuset": [0], "memory": MB}]}
     with database.write() as conn:
         group = groups.create(conn, "web", "anti-affinity")
-        groups.add_members(conn, group.uuid, [a_uuid(1), a_uuid(2)])
+        server_rows.join_group(conn, group.uuid, [a_uuid(1), a_uuid(2)])
         for number, host, state in ((1, 1, None), (2, 1, None), (3, 1, "migrating"), (4, 2, None)):
             values = {"uuid": a_uuid(number), "host": f"cmp{host}", "node": f"cmp{host}"}
             instance = objects.Instance(
                 **values, **SIZES, project_id="p", vm_state="active", task_state=state
             )
             instance.flavor = world.a_spec(a_uuid(number)).flavor
-            instances.create(conn, instance)
+            server_rows.create_instance(conn, instance)
         has_cells = tables.instance_extra.update().where(
             tables.instance_extra.c.instance_uuid == a_uuid(4)
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 from oslo_config import cfg
 
+from conductor_stub import server_rows
 from conductor_stub.alternates import Claims
 from conductor_stub.compute import profiles
 from conductor_stub.compute.endpoints import ComputeEndpoint
@@ -120,7 +121,7 @@ class Fleet:
     def fault(self, instance_uuid: str) -> str:
         """The message of the latest fault of the instance."""
         with self.database.read() as conn:
-            return str(instances.latest_faults(conn, [instance_uuid])[instance_uuid].message)
+            return str(server_rows.latest_faults(conn, [instance_uuid])[instance_uuid].message)
 
     def node(self, name: str = FIRST) -> Any:
         with self.database.read() as conn:
@@ -139,5 +140,5 @@ def an_instance(database: Database, **changes: Any) -> objects.Instance:
     }
     instance = objects.Instance(**{**values, **changes})
     with database.write() as conn:
-        instances.create(conn, instance)
+        server_rows.create_instance(conn, instance)
     return instance

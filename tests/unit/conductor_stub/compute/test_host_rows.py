@@ -6,7 +6,8 @@ from contextlib import nullcontext
 
 import pytest
 
-from conductor_stub.compute import profiles
+from conductor_stub import server_rows
+from conductor_stub.compute import profiles, registration
 from conductor_stub.compute.host_rows import HostRows
 from conductor_stub.compute.node_report import DEVICES_KEY, NodeReport
 from scheduler import errors, objects
@@ -26,7 +27,7 @@ def a_host(database, **kind):
     plan = profiles.HostPlan("h1", profiles.HostKind("k", 4, 2048, 100, **kind))
     rows = HostRows(database, NodeReport(plan, builders.conf(), lambda: NOW))
     with database.write() as conn:
-        compute_nodes.upsert_many(conn, [rows.new_row(conn)])
+        registration.put_nodes(conn, [rows.new_row(conn)])
     return rows
 
 
@@ -120,7 +121,7 @@ def test_the_groups_policy_is_checked_once_more(database, policy, rules, others,
     newcomer = an_instance(database).uuid
     with database.write() as conn:
         group = groups.create(conn, "g", policy, rules)
-        groups.add_members(conn, group.uuid, [*present, newcomer])
+        server_rows.join_group(conn, group.uuid, [*present, newcomer])
     refusal = pytest.raises(errors.ComputeResourcesUnavailable, match="affinity group g")
     with nullcontext() if fits else refusal:
         assert host.claim(newcomer, {})

@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from conductor_stub import server_rows
+from conductor_stub.compute import registration
 from scheduler import objects
 from scheduler.db import compute_nodes, instances
 from scheduler.db.database import Database
@@ -216,11 +218,11 @@ class Lives(RuleBasedStateMachine):
                 delete_host(conn, host)
                 self.failures[host] = 0
             elif guest is not None:
-                instances.destroy(conn, guest.uuid)
+                server_rows.destroy_instance(conn, guest.uuid)
                 self.gone[number] = self.guests.pop(number).uuid
             else:
                 (node,) = compute_nodes.list_all(conn, host)
-                compute_nodes.update_usage(conn, node.id, {"vcpus_used": 99, "memory_mb": 1})
+                registration.update_node(conn, node.id, {"vcpus_used": 99, "memory_mb": 1})
         self.hosts["runs"].audit()
 
     @invariant()
