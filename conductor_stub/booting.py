@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from conductor_stub import server_rows
+from conductor_stub import server_rows, wire_objects
 from scheduler import numa, objects, pci, semantics
 from scheduler.rpc.context import RequestContext
 
@@ -120,7 +120,7 @@ def image_of_server(instance: objects.Instance) -> dict[str, Any]:
     return {"id": image_id, **IMAGE, "properties": texts}
 
 
-def create_servers(conn: Connection, request: BootRequest) -> list[objects.BuildRequest]:
+def create_servers(conn: Connection, request: BootRequest) -> list[wire_objects.BuildRequest]:
     """Write everything about the servers that is known before they have a host, as Newton."""
     wanted = want_servers(conn, request)
     for each in wanted:
@@ -129,16 +129,16 @@ def create_servers(conn: Connection, request: BootRequest) -> list[objects.Build
     return wanted
 
 
-def want_servers(conn: Connection, request: BootRequest) -> list[objects.BuildRequest]:
+def want_servers(conn: Connection, request: BootRequest) -> list[wire_objects.BuildRequest]:
     """Write only that the servers are wanted: since Ocata the conductor makes their rows."""
     reservation = f"r-{secrets.token_hex(4)}"
     wanted = []
     for index in range(request.count):
         instance = _instance(request, index, reservation)
-        root = objects.BlockDeviceMapping(
+        root = wire_objects.BlockDeviceMapping(
             **ROOT_DISK, instance_uuid=instance.uuid, image_id=request.image["id"]
         )
-        disks = objects.BlockDeviceMappingList(objects=[root])
+        disks = wire_objects.BlockDeviceMappingList(objects=[root])
         wanted.append(server_rows.create_build_request(conn, instance, disks))
     if request.group is not None:
         server_rows.join_group(conn, request.group.uuid, [each.instance_uuid for each in wanted])
@@ -146,7 +146,7 @@ def want_servers(conn: Connection, request: BootRequest) -> list[objects.BuildRe
 
 
 def request_spec(
-    context: RequestContext, request: BootRequest, wanted: objects.BuildRequest
+    context: RequestContext, request: BootRequest, wanted: wire_objects.BuildRequest
 ) -> objects.RequestSpec:
     """The request for the host of one of the servers, as the API of today makes it."""
     instance, properties = wanted.instance, request.filter_properties()

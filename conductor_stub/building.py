@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from conductor_stub import alternates, request_dicts, server_rows
+from conductor_stub import alternates, request_dicts, server_rows, wire_objects
 from conductor_stub.alternates import Claims
 from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.planning import Planner
-from conductor_stub.records import Candidate, Order, Plan, require_host, selections
+from conductor_stub.records import Candidate, Order, Plan, selections, take_first
 from scheduler import errors, objects
 from scheduler.db import instances
 from scheduler.db.database import Database
@@ -98,7 +98,7 @@ def _log(method: str, instance: objects.Instance, error: BaseException) -> None:
 class NewServer(NamedTuple):
     """One server that is asked for, and the request for its host."""
 
-    wanted: objects.BuildRequest
+    wanted: wire_objects.BuildRequest
     spec: objects.RequestSpec
 
 
@@ -134,8 +134,7 @@ class Builder:
             chosen = self.claims.choose(elevated, plan.spec, uuid, candidates)
             alternates.note_providers(plan.request_spec, chosen)
         else:  # the scheduler has booked it already
-            chosen = require_host(candidates, uuid)
-            del candidates[0]
+            chosen = take_first(candidates, uuid)
         properties = request_dicts.populate_filter_properties(plan.filter_properties, chosen)
         attempts = request_dicts.attempts(properties)
         zone = self.default_zone if self.compute.takes_spec_objects() else None

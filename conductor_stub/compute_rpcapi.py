@@ -10,7 +10,9 @@ from typing import Any
 import oslo_messaging as messaging
 from oslo_config import cfg
 
+from conductor_stub import wire_objects
 from conductor_stub.releases import versions_of
+from conductor_stub.wire_objects import network_tuples
 from scheduler import errors, objects
 from scheduler.db import services
 from scheduler.db.database import Database
@@ -20,8 +22,6 @@ Version = tuple[int, int]
 TOPIC = "compute"
 OPTION = "[upgrade_levels] compute"
 AUTO = "auto"
-PORT_TUPLE_LENGTH = 4
-"""Number of elements in the tuple of one network, before networks were objects."""
 
 
 def _version(text: str) -> Version:
@@ -84,10 +84,6 @@ def _plain_flavor(properties: dict[str, Any]) -> dict[str, Any]:
     return {**properties, "instance_type": objects.to_plain(properties["instance_type"])}
 
 
-def _network_tuples(requested: objects.NetworkRequestList | None) -> Any:
-    return None if requested is None else requested.as_tuples(PORT_TUPLE_LENGTH)
-
-
 def _without_numa(limits: dict[str, Any]) -> dict[str, Any]:
     # Hosts before 3.40 know a form of NUMA limits that says more than a scheduler notes now.
     return {name: value for name, value in limits.items() if name != "numa_topology"}
@@ -103,7 +99,7 @@ METHODS: Mapping[str, Method] = {
         "6.0 5.11 5.0 4.19 4.0 3.40 3.36 3.33 3.23",
         since="host_list@4.19 accel_uuids@5.11",
         filter_properties=((3, 36), _plain_flavor),
-        requested_networks=((3, 33), _network_tuples),
+        requested_networks=((3, 33), network_tuples),
         limits=((3, 40), _without_numa),
     ),
     "terminate_instance": _method("6.0 5.0 4.0 3.22", until="reservations@5.0"),
@@ -224,7 +220,7 @@ class ComputeAPI:
         self,
         context: RequestContext,
         instance: objects.Instance,
-        bdms: objects.BlockDeviceMappingList,
+        bdms: wire_objects.BlockDeviceMappingList,
     ) -> None:
         """Tell the instance's host to delete it; NovaException when it has none."""
         if not instance.host:

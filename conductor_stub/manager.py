@@ -12,7 +12,7 @@ from typing import Any
 import oslo_messaging as messaging
 from oslo_log import log as logging
 
-from conductor_stub import request_dicts
+from conductor_stub import request_dicts, wire_objects
 from conductor_stub.building import Builder, NewServer
 from conductor_stub.moving import Mover
 from conductor_stub.planning import GivenHostLists
@@ -79,9 +79,9 @@ class ComputeTaskManager:
     def schedule_and_build_instances(
         self,
         context: RequestContext,
-        build_requests: Sequence[objects.BuildRequest],
+        build_requests: Sequence[wire_objects.BuildRequest],
         request_specs: Sequence[objects.RequestSpec],
-        block_device_mapping: objects.BlockDeviceMappingList | None = None,
+        block_device_mapping: wire_objects.BlockDeviceMappingList | None = None,
         **given: Any,
     ) -> None:
         """Make the servers of *build_requests* on hosts found for them; *given* is an order."""
@@ -158,8 +158,8 @@ class ComputeTaskManager:
 
 
 def _with_disks(
-    wanted: objects.BuildRequest, given: objects.BlockDeviceMappingList | None
-) -> objects.BuildRequest:
+    wanted: wire_objects.BuildRequest, given: wire_objects.BlockDeviceMappingList | None
+) -> wire_objects.BuildRequest:
     """*wanted* with disks of its own; one that names none gets disks like those *given*."""
     if given is None or wanted.is_set("block_device_mappings"):
         return wanted
@@ -195,7 +195,7 @@ class BackportAPI:
 
 def _at_most(name: str, asked: str) -> str:
     """The version *asked* for, or ours where that is older: more cannot be said."""
-    cls = getattr(objects, name, None)
+    cls = registry.CLASSES.get(name)
     if cls is None or registry.parse(asked) <= registry.parse(cls.VERSION):
         return asked
     ours: str = cls.VERSION

@@ -14,7 +14,7 @@ from oslo_log import log as logging
 
 from conductor_stub import alternates, planning, request_dicts
 from conductor_stub.building import Builder
-from conductor_stub.records import Candidate, MoveRequest, require_host, selections
+from conductor_stub.records import Candidate, MoveRequest, selections, take_first
 from scheduler import errors, objects
 from scheduler.db import instances
 from scheduler.rpc.context import RequestContext
@@ -163,8 +163,7 @@ class Mover:
         """The host to go to, booked, and the alternates that are left."""
         if host_list is None:
             candidates = self.builder.planner.hosts_for(context, [spec])[0]
-            chosen = require_host(candidates, instance.uuid)
-            del candidates[0]
+            chosen = take_first(candidates, instance.uuid)
         else:
             candidates = [planning.candidate_of_selection(each) for each in host_list]
             chosen = self.builder.claims.choose(context.elevated(), spec, instance.uuid, candidates)

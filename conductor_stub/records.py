@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from conductor_stub.wire_objects import networks_of
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
 
@@ -33,12 +34,12 @@ class Candidate:
 HostLists = list[list[Candidate]]
 
 
-def require_host(candidates: Sequence[Candidate], instance_uuid: str) -> Candidate:
-    """The first candidate; raises NoValidHost when there is none."""
+def take_first(candidates: list[Candidate], instance_uuid: str) -> Candidate:
+    """The first candidate, which leaves the list; raises NoValidHost when there is none."""
     if not candidates:
         reason = f"The scheduler named no host for instance {instance_uuid}."
         raise errors.NoValidHost(reason=reason)
-    return candidates[0]
+    return candidates.pop(0)
 
 
 def selections(candidates: Iterable[Candidate]) -> list[objects.Selection]:
@@ -65,7 +66,7 @@ class Order:
         refuse_unknown(given, f"{' '.join(cls.__dataclass_fields__)} {unread}")
         networks = given.get("requested_networks") or None
         if networks is not None and not isinstance(networks, objects.NetworkRequestList):
-            networks = objects.NetworkRequestList.from_tuples(networks)
+            networks = networks_of(networks)
         return cls(
             context=context,
             image=given.get("image") or {},

@@ -10,6 +10,7 @@ import oslo_messaging
 from oslo_config import cfg
 from oslo_messaging.transport import RPCTransport
 
+from conductor_stub import wire_objects
 from conductor_stub.records import MoveRequest, Order
 from scheduler import errors, objects
 from scheduler.rpc.client import translated_errors, version_cap
@@ -171,20 +172,19 @@ class ComputeTaskAPI:
     def schedule_and_build_instances(
         self,
         order: Order,
-        build_requests: list[objects.BuildRequest],
+        build_requests: list[wire_objects.BuildRequest],
         request_specs: list[objects.RequestSpec],
     ) -> None:
-        """Have new servers made and built (1.17), as the API since Ocata asks for it."""
+        """Have new servers made and built (1.16), as the API since Ocata asks for it."""
         arguments = order.arguments()
         del arguments["security_groups"]  # they are in the requests
-        self._client.prepare(version="1.17").cast(
+        self._client.prepare(version="1.16").cast(
             order.context,
             "schedule_and_build_instances",
             build_requests=build_requests,
             request_specs=request_specs,
             block_device_mapping=build_requests[0].block_device_mappings,
             **arguments,
-            tags=objects.TagList(),
         )
 
     def migrate_server(self, request: MoveRequest) -> None:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
+from conductor_stub import wire_objects
 from conductor_stub.records import Candidate
 from scheduler import errors, objects
 from scheduler.db import aggregates, groups, instances, rows, services
@@ -127,7 +128,7 @@ def join_group(conn: Connection, group_uuid: str, instance_uuids: Iterable[str])
     rows.insert_many(conn, instance_group_member, members)
 
 
-def create_disks(connection: Connection, disks: Iterable[objects.BlockDeviceMapping]) -> None:
+def create_disks(connection: Connection, disks: Iterable[wire_objects.BlockDeviceMapping]) -> None:
     """Insert *disks*, whose ``instance_uuid`` is set; set their ``id``, and ``uuid`` if unset.
 
     Raises AlreadyExists when one of their uuids is taken.
@@ -140,26 +141,26 @@ def create_disks(connection: Connection, disks: Iterable[objects.BlockDeviceMapp
             disk.id = rows.insert(connection, block_device_mapping, **values)
 
 
-def disks_of(connection: Connection, instance_uuid: str) -> objects.BlockDeviceMappingList:
+def disks_of(connection: Connection, instance_uuid: str) -> wire_objects.BlockDeviceMappingList:
     """The living disks of the instance, in the order they were made."""
     table = block_device_mapping
     found = rows.read(connection, table, table.c.instance_uuid == instance_uuid)
-    return objects.BlockDeviceMappingList(
-        objects=[rows.to_object(objects.BlockDeviceMapping, row) for row in found]
+    return wire_objects.BlockDeviceMappingList(
+        objects=[rows.to_object(wire_objects.BlockDeviceMapping, row) for row in found]
     )
 
 
 def create_build_request(
     connection: Connection,
     instance: objects.Instance,
-    disks: objects.BlockDeviceMappingList | None = None,
-) -> objects.BuildRequest:
+    disks: wire_objects.BlockDeviceMappingList | None = None,
+) -> wire_objects.BuildRequest:
     """Insert the request for *instance*; raises AlreadyExists."""
-    wanted = objects.BuildRequest(
+    wanted = wire_objects.BuildRequest(
         instance_uuid=instance.uuid,
         project_id=instance.project_id,
         instance=instance,
-        block_device_mappings=disks or objects.BlockDeviceMappingList(objects=[]),
+        block_device_mappings=disks or wire_objects.BlockDeviceMappingList(objects=[]),
     )
     with rows.unique("build request of instance", instance.uuid):
         rows.insert(connection, build_requests, **wanted.set_fields())
@@ -168,7 +169,7 @@ def create_build_request(
 
 def list_build_requests(
     connection: Connection, uuids: Sequence[str] | None = None
-) -> list[objects.BuildRequest]:
+) -> list[wire_objects.BuildRequest]:
     """The requests for those instances, or all, in the order of the ids."""
     table = build_requests
     query = sa.select(table.c.instance, table.c.block_device_mappings).order_by(table.c.id)
@@ -179,11 +180,11 @@ def list_build_requests(
         instance = objects.from_primitive(json.loads(row.instance))
         disks = objects.from_primitive(json.loads(row.block_device_mappings or "null"))
         found.append(
-            objects.BuildRequest(
+            wire_objects.BuildRequest(
                 instance_uuid=instance.uuid,
                 project_id=instance.project_id,
                 instance=instance,
-                block_device_mappings=disks or objects.BlockDeviceMappingList(objects=[]),
+                block_device_mappings=disks or wire_objects.BlockDeviceMappingList(objects=[]),
             )
         )
     return found
@@ -195,7 +196,7 @@ def delete_build_request(connection: Connection, instance_uuid: str) -> bool:
     return connection.execute(build_requests.delete().where(criterion)).rowcount > 0
 
 
-def create_server(conn: Connection, new: objects.BuildRequest) -> bool:
+def create_server(conn: Connection, new: wire_objects.BuildRequest) -> bool:
     """Make the instance that *new* asks for; False when its user has cancelled it."""
     instance = new.instance
     if not list_build_requests(conn, [instance.uuid]):
@@ -213,7 +214,7 @@ def prepare_build(
     chosen: Candidate,
     attempts: int,
     default_zone: str | None,
-) -> tuple[objects.Instance, objects.BlockDeviceMappingList] | None:
+) -> tuple[objects.Instance, wire_objects.BlockDeviceMappingList] | None:
     """Note that *instance* goes to the host *chosen*; the instance as it is now, and its disks.
 
     It gets the zone of the host, which is *default_zone* for a host in none; with None it keeps

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from conductor_stub import server_rows
+from conductor_stub import server_rows, wire_objects
 from conductor_stub.compute_rpcapi import ComputeAPI
 from scheduler import errors, objects
 from scheduler.db import instances
@@ -162,7 +162,7 @@ def delete_server(
 
 def _delete_unless_hosted(
     conn: Connection, uuid: str
-) -> tuple[objects.Instance, objects.BlockDeviceMappingList] | None:
+) -> tuple[objects.Instance, wire_objects.BlockDeviceMappingList] | None:
     # Without its build request, a build that has no host yet is dropped by the conductor.
     was_asked_for = server_rows.delete_build_request(conn, uuid)
     if was_asked_for and not instances.list_all(conn, uuids=[uuid], parts=False):

@@ -9,13 +9,13 @@ import oslo_messaging as messaging
 from oslo_messaging.transport import RPCTransport
 from sqlalchemy import Connection
 
-from conductor_stub import booting, server_rows, servers
+from conductor_stub import booting, server_rows, servers, wire_objects
 from conductor_stub.booting import BootRequest, Placement, Wishes
 from conductor_stub.cli import servers as cli_servers
 from conductor_stub.records import Order
 from conductor_stub.rpcapi import ComputeTaskAPI, ping
 from conductor_stub.servers import summary, unheard_of
-from scheduler import errors, exit_codes, objects
+from scheduler import errors, exit_codes
 from scheduler.cli import bus, command
 from scheduler.cli.command import Table, argument
 from scheduler.db import aggregates, compute_nodes, groups
@@ -88,7 +88,7 @@ class Boot(cli_servers.OnBus, command.List):
 
     def _create(
         self, conn: Connection, arguments: argparse.Namespace
-    ) -> tuple[BootRequest, list[objects.BuildRequest]]:
+    ) -> tuple[BootRequest, list[wire_objects.BuildRequest]]:
         request = boot_request(conn, arguments, self.conf)
         if arguments.api == CURRENT:
             return request, booting.want_servers(conn, request)
@@ -99,7 +99,7 @@ class Boot(cli_servers.OnBus, command.List):
         conductor: ComputeTaskAPI,
         arguments: argparse.Namespace,
         request: BootRequest,
-        wanted: list[objects.BuildRequest],
+        wanted: list[wire_objects.BuildRequest],
     ) -> None:
         context = RequestContext(
             user_id=arguments.user,
@@ -121,7 +121,7 @@ class Boot(cli_servers.OnBus, command.List):
             raise cli_servers.Failed(reason=reason) from error
 
     def _give_up(
-        self, wanted: list[objects.BuildRequest], error: Exception, are_made: bool
+        self, wanted: list[wire_objects.BuildRequest], error: Exception, are_made: bool
     ) -> None:
         def record(conn: Connection) -> None:
             for each in wanted:

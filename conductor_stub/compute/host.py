@@ -17,6 +17,7 @@ import oslo_messaging as messaging
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from conductor_stub import wire_objects
 from conductor_stub.alternates import Claims, PlacementAlternates
 from conductor_stub.compute.host_rows import Arrival, Arrived, HostRows
 from conductor_stub.compute_rpcapi import ComputeAPI
@@ -204,7 +205,7 @@ class Host:
         elsewhere = self.rows.destroy(uuid)
         if elsewhere is not None:
             LOG.info("Instance %s is on %s now; that host is to delete it", uuid, elsewhere.host)
-            disks = objects.BlockDeviceMappingList()
+            disks = wire_objects.BlockDeviceMappingList()
             self._clients.compute.terminate_instance(context, elsewhere, disks)
             return
         LOG.info("Instance %s is deleted from %s", uuid, self.rows.host)

@@ -34,16 +34,10 @@ from scheduler.objects.host import (
 )
 from scheduler.objects.image import ImageMeta, ImageMetaProps
 from scheduler.objects.instance import (
-    BlockDeviceMapping,
-    BlockDeviceMappingList,
-    BuildRequest,
     Instance,
     InstanceList,
     InstancePCIRequest,
     InstancePCIRequests,
-    Migration,
-    Tag,
-    TagList,
 )
 from scheduler.objects.numa import (
     InstanceNUMACell,

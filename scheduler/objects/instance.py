@@ -8,7 +8,7 @@ from uuid import UUID
 
 from scheduler.objects import registry
 from scheduler.objects.base import PERSISTENT, ListObject, WireObject
-from scheduler.objects.enums import DEVICE_TYPE, ENCRYPTION_FORMATS, PCI_NUMA_POLICY, carried
+from scheduler.objects.enums import PCI_NUMA_POLICY
 from scheduler.objects.fields import BadValue, Field, ListOf, ObjectOf, fields
 from scheduler.objects.numa import InstanceNUMATopology
 from scheduler.objects.registry import AnyObject
@@ -137,93 +137,3 @@ class Instance(_SinceMajorOne):
 
 class InstanceList(_SinceMajorOne, ListObject, of=Instance, version="2.6"):
     """Instances."""
-
-
-class BlockDeviceMapping(WireObject):
-    """One disk; ``connection_info`` holds secrets and is masked."""
-
-    VERSION = "1.21"
-    FIELDS = {
-        "id": Field(int),
-        "uuid": Field(UUID, since=(1, 18)),
-        "instance_uuid": Field(UUID),
-        "instance": Field(Instance, nullable=True),
-        "source_type": Field(carried("blank image snapshot volume"), nullable=True),
-        "destination_type": Field(carried("local volume"), nullable=True),
-        "guest_format": Field(str, nullable=True),
-        "device_type": Field(DEVICE_TYPE, nullable=True),
-        "disk_bus": Field(str, nullable=True),
-        "boot_index": Field(int, nullable=True),
-        "device_name": Field(str, nullable=True),
-        "delete_on_termination": Field(bool, default=False),
-        **fields(str, "snapshot_id volume_id", nullable=True),
-        "volume_size": Field(int, nullable=True),
-        "image_id": Field(str, nullable=True),
-        "no_device": Field(bool, default=False),
-        "connection_info": Field(str, nullable=True, sensitive=True),
-        "tag": Field(str, nullable=True),
-        "attachment_id": Field(UUID, nullable=True),
-        "volume_type": Field(str, nullable=True),
-        "encrypted": Field(bool, default=False),
-        "encryption_secret_uuid": Field(UUID, nullable=True),
-        "encryption_format": Field(carried(ENCRYPTION_FORMATS), nullable=True),
-        "encryption_options": Field(str, nullable=True),
-        **PERSISTENT,
-    }
-
-
-class BlockDeviceMappingList(ListObject, of=BlockDeviceMapping, version="1.18"):
-    """All disks of an instance."""
-
-
-class Tag(WireObject):
-    """A word that a user has put on a server."""
-
-    VERSION = "1.1"
-    FIELDS = fields(str, "resource_id tag")
-
-
-class TagList(ListObject, of=Tag, version="1.1"):
-    """All tags of a server."""
-
-
-class BuildRequest(WireObject):
-    """One requested server, before any cell knows it, with its disks and tags."""
-
-    VERSION = "1.3"
-    FIELDS = {
-        "id": Field(int),
-        "instance_uuid": Field(UUID),
-        "project_id": Field(str),
-        "instance": Field(Instance),
-        "block_device_mappings": Field(
-            BlockDeviceMappingList, unset=BlockDeviceMappingList, since=(1, 1)
-        ),
-        "tags": Field(TagList, unset=TagList, since=(1, 3)),
-        **fields(datetime.datetime, "created_at updated_at", nullable=True),
-    }
-
-
-class Migration(WireObject):
-    """One move of one instance, as today's computes are given it."""
-
-    VERSION = "1.8"
-    FIELDS = {
-        "id": Field(int),
-        "uuid": Field(UUID),
-        "instance_uuid": Field(UUID, nullable=True),
-        **fields(
-            str,
-            "source_compute dest_compute source_node dest_node dest_host status migration_type"
-            " user_id project_id",
-            nullable=True,
-        ),
-        **fields(
-            int,
-            "old_instance_type_id new_instance_type_id memory_total memory_processed"
-            " memory_remaining disk_total disk_processed disk_remaining dest_compute_id",
-            nullable=True,
-        ),
-        **fields(bool, "hidden cross_cell_move", default=False),
-        **PERSISTENT,
-    }

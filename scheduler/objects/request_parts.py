@@ -1,6 +1,6 @@
 """The smaller objects that a request is made of (reference page objects, sections 3 and 7)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 from uuid import UUID
 
@@ -16,9 +16,6 @@ from scheduler.objects.fields import (
 )
 from scheduler.objects.host import CellMapping, ComputeNode, ComputeNodeList
 from scheduler.objects.registry import Version
-
-_TUPLE = ("network_id", "address", "port_id", "pci_request_id", "arq_uuid", "device_profile")
-_TUPLE_LENGTHS = (2, 4, 6)
 
 
 class Flavor(WireObject):
@@ -136,32 +133,9 @@ class NetworkRequest(WireObject):
         "device_profile": Field(str, nullable=True, since=(1, 3)),
     }
 
-    @classmethod
-    def from_tuple(cls, values: Sequence[Any]) -> Self:
-        """Read one of the tuples that older callers send; InvalidRequest for other lengths."""
-        if len(values) not in _TUPLE_LENGTHS:
-            raise errors.InvalidRequest(
-                field=cls.__name__, reason=f"a tuple of {len(values)} elements"
-            )
-        return cls(**dict(zip(_TUPLE, values, strict=False)))
-
-    def to_tuple(self, length: int = 6) -> tuple[str | None, ...]:
-        """The tuple form of that many elements: 6 of today, 4 of Newton, 2 without ports."""
-        values = (getattr(self, name) for name in _TUPLE[:length])
-        return tuple(None if value is None else str(value) for value in values)
-
 
 class NetworkRequestList(ListObject, of=NetworkRequest, version="1.1"):
     """All networks of a request."""
-
-    @classmethod
-    def from_tuples(cls, tuples: Iterable[Sequence[Any]] | None) -> Self:
-        """Read the list of tuples that older callers send instead; null is empty."""
-        return cls(objects=[NetworkRequest.from_tuple(values) for values in tuples or ()])
-
-    def as_tuples(self, length: int = 6) -> list[tuple[str | None, ...]]:
-        """The list of tuples; see :meth:`NetworkRequest.to_tuple`."""
-        return [request.to_tuple(length) for request in self]
 
 
 class Destination(WireObject):

@@ -1,6 +1,6 @@
 """Asking the conductor for builds, and looking at what it left behind."""
 
-from conductor_stub import server_rows
+from conductor_stub import server_rows, wire_objects
 from scheduler import objects
 from scheduler.rpc.context import RequestContext
 
@@ -46,7 +46,7 @@ def tried(count=1, **more):
 def wanted_of(instance):
     """The build request of *instance*, as the API of today sends it."""
     uuid, project_id = instance.uuid, instance.project_id
-    return objects.BuildRequest(instance_uuid=uuid, project_id=project_id, instance=instance)
+    return wire_objects.BuildRequest(instance_uuid=uuid, project_id=project_id, instance=instance)
 
 
 def specs_of(wanted, **changes):

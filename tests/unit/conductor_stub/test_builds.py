@@ -6,7 +6,7 @@ import logging
 import pytest
 from oslo_messaging.rpc import dispatcher
 
-from conductor_stub import server_rows
+from conductor_stub import server_rows, wire_objects
 from scheduler import errors, objects
 from scheduler.db import aggregates, flavors, groups, instances, services
 from scheduler.rpc.context import RequestContext
@@ -43,7 +43,7 @@ def started_on_a(conductor, wanted, specs=None, allocation_request="null", **mor
 
 def test_a_build_of_newtons_api(conductor):
     (instance,) = asked_for = conductor.asked_for(availability_zone="az1")
-    disk = objects.BlockDeviceMapping(
+    disk = wire_objects.BlockDeviceMapping(
         instance_uuid=instance.uuid, source_type="image", boot_index=0
     )
     with conductor.database.write() as conn:
@@ -114,15 +114,12 @@ def test_fields_that_no_row_holds_travel_with_the_instance(conductor):
         (None, None),
         ([], None),
         ([list(NETWORK)], [NETWORK]),
-        (
-            objects.NetworkRequestList.from_tuples([("n", None, None, None)]),
-            [("n", None, None, None)],
-        ),
+        (wire_objects.networks_of([("n", None, None, None)]), [("n", None, None, None)]),
     ],
 )
 def test_networks_as_tuples_become_objects(conductor, given, networks):
     sent = built_on_a(conductor, requested_networks=given).requested_networks
-    assert (sent if sent is None else sent.as_tuples(4)) == networks
+    assert wire_objects.network_tuples(sent) == networks
 
 
 def test_the_groups_hosts_are_in_the_request(conductor):
@@ -193,10 +190,10 @@ def test_a_build_that_is_cancelled_meanwhile_leaves_nothing(conductor):
 
 def test_disks_of_the_message_are_every_servers_own(conductor):
     wanted = conductor.wanted(2)
-    disk = objects.BlockDeviceMapping(
+    disk = wire_objects.BlockDeviceMapping(
         uuid=builders.UUIDS[5], source_type="image", destination_type="local", boot_index=0
     )
-    disks = objects.BlockDeviceMappingList(objects=[disk])
+    disks = wire_objects.BlockDeviceMappingList(objects=[disk])
     started_on_a(conductor, wanted, block_device_mapping=disks)
     with conductor.database.read() as conn:
         [first], [second] = [server_rows.disks_of(conn, each.instance_uuid) for each in wanted]

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from conductor_stub import server_rows
+from conductor_stub import server_rows, wire_objects
 from scheduler import errors, objects
 from scheduler.db import instances
 from scheduler.db.tables import (
@@ -119,7 +119,7 @@ def test_missing_instance(conn, call):
 def test_destroy_marks_all_that_belongs_to_it(conn):
     made = make(conn, metadata={"a": "b"}, system_metadata={"c": "d"}, host="h1")
     other = make(conn, metadata={"a": "b"})
-    server_rows.create_disks(conn, [objects.BlockDeviceMapping(instance_uuid=made.uuid)])
+    server_rows.create_disks(conn, [wire_objects.BlockDeviceMapping(instance_uuid=made.uuid)])
     instances.add_fault(conn, made.uuid, 500, "no")
     age(conn, table)
     server_rows.destroy_instance(conn, made.uuid)
@@ -192,7 +192,7 @@ def test_the_newest_fault_counts_and_is_cut_to_255_bytes(conn, message, kept):
 
 def disk(owner, **changes):
     values = {"instance_uuid": owner.uuid, "source_type": "image", "boot_index": 0}
-    return objects.BlockDeviceMapping(**{**values, **changes})
+    return wire_objects.BlockDeviceMapping(**{**values, **changes})
 
 
 def test_disks_come_back_in_order(conn):
@@ -201,7 +201,7 @@ def test_disks_come_back_in_order(conn):
     root = disk(owner, destination_type="volume", volume_size=10, uuid=DISK_UUID)
     server_rows.create_disks(conn, [root, disk(owner, boot_index=None, device_name="/dev/vdb")])
     found = server_rows.disks_of(conn, owner.uuid)
-    assert isinstance(found, objects.BlockDeviceMappingList)
+    assert isinstance(found, wire_objects.BlockDeviceMappingList)
     assert [one.boot_index for one in found] == [0, None]
     assert (found[0].uuid, found[0].id) == (DISK_UUID, root.id)
     assert len(found[1].uuid) == 36

@@ -2,8 +2,8 @@
 
 import pytest
 
-from conductor_stub import server_rows
-from scheduler import errors, objects
+from conductor_stub import server_rows, wire_objects
+from scheduler import errors
 from scheduler.db.databases import CELL0_UUID, list_cells
 from tests.unit.db.builders import instance
 
@@ -17,8 +17,8 @@ def test_cells_of_a_new_database(conn):
 
 def test_life_of_a_build_request(conn):
     asked = instance(display_name="vm", metadata={"a": "b"})
-    disk = objects.BlockDeviceMapping(instance_uuid=asked.uuid, boot_index=0)
-    disks, uuid = objects.BlockDeviceMappingList(objects=[disk]), asked.uuid
+    disk = wire_objects.BlockDeviceMapping(instance_uuid=asked.uuid, boot_index=0)
+    disks, uuid = wire_objects.BlockDeviceMappingList(objects=[disk]), asked.uuid
     server_rows.create_build_request(conn, asked, disks)
     with pytest.raises(errors.AlreadyExists, match=uuid), conn.begin_nested():
         server_rows.create_build_request(conn, asked)

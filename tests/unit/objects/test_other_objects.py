@@ -4,6 +4,7 @@ import datetime
 
 import pytest
 
+from conductor_stub.wire_objects import network_tuples, networks_of
 from scheduler import errors, objects
 from scheduler.objects.numa import parse_cpu_spec
 from scheduler.objects.registry import MAX_DEPTH, read_json
@@ -13,16 +14,15 @@ SIX = ("net", "192.0.2.1", "port", "pci", "arq", "profile")
 
 @pytest.mark.parametrize("length", [2, 4, 6])
 def test_network_tuples(length):
-    networks = objects.NetworkRequestList.from_tuples([SIX[:length]])
-    assert networks.as_tuples(length) == [SIX[:length]]
-    assert networks.as_tuples() == [SIX[:length] + (None,) * (6 - length)]
-    assert networks[0].is_set("device_profile") == (length == 6)
+    networks = networks_of([SIX[:length]])
+    assert network_tuples(networks) == [(SIX[:length] + (None, None))[:4]]
+    assert networks[0].device_profile == (SIX[5] if length == 6 else None)
 
 
 @pytest.mark.parametrize("values", [(), ("net",), SIX[:3], (*SIX, "more")])
 def test_network_tuples_of_no_known_length(values):
     with pytest.raises(errors.InvalidRequest, match="tuple"):
-        objects.NetworkRequestList.from_tuples([values])
+        networks_of([values])
 
 
 def test_instance_needs_only_a_uuid():

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from conductor_stub import wire_objects  # noqa: F401 - known by its import
 from scheduler import errors, objects
 from scheduler.objects import registry
 from tests.unit.objects import wire_samples

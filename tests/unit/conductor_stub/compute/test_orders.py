@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from conductor_stub import wire_objects
 from conductor_stub.compute.endpoints import endpoints_of
 from scheduler import errors, objects
 from scheduler.db import instances
@@ -16,7 +17,7 @@ from tests.unit.conductor_stub.compute.fleets import CONTEXT, FIRST, SECOND, an_
 SPEC = objects.RequestSpec(num_instances=1)
 OLD = {"request_spec": {}, "limits": {}, "admin_password": None, "injected_files": []}
 NEW = {**OLD, "request_spec": SPEC, "host_list": None, "accel_uuids": []}
-NO_DISKS = {"block_device_mapping": objects.BlockDeviceMappingList()}
+NO_DISKS = {"block_device_mapping": wire_objects.BlockDeviceMappingList()}
 BIG = flavor(id=7, name="big", memory_mb=1024)
 
 
@@ -37,7 +38,7 @@ def test_every_version_is_served(fleet, version, order, end):
     build(CONTEXT, instance, image={}, filter_properties=None, node=SECOND, **order)
     assert fleet.row(instance.uuid).launched_on == SECOND
     assert json.loads(fleet.node(SECOND).stats).get("num_vm_active") == "1"
-    terminate(CONTEXT, instance, bdms=objects.BlockDeviceMappingList(), **end)
+    terminate(CONTEXT, instance, bdms=wire_objects.BlockDeviceMappingList(), **end)
     assert fleet.node(SECOND).running_vms == 0
 
 
