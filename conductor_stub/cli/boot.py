@@ -17,7 +17,7 @@ from conductor_stub.rpcapi import ComputeTaskAPI, ping
 from conductor_stub.servers import summary, unheard_of
 from scheduler import errors, exit_codes
 from scheduler.cli import bus, command
-from scheduler.cli.command import Table, argument
+from scheduler.cli.command import argument
 from scheduler.db import aggregates, compute_nodes, groups
 from scheduler.rpc.context import RequestContext
 
@@ -25,13 +25,13 @@ LOCAL = "admin"
 NEWTON = "newton"
 CURRENT = "current"
 APIS = (NEWTON, CURRENT)
-COLUMNS = ("ID", "Name", "Host", "Attempts", "State", "Fault")
 
 
 class Boot(cli_servers.OnBus, command.List):
     """Boot servers; with --wait, show where they went."""
 
     nothing = "No server is left of those."
+    columns = ("ID", "Name", "Host", "Attempts", "State", "Fault")
 
     arguments = (
         argument("name", metavar="NAME", nargs="?", help="several get numbers behind"),
@@ -69,7 +69,7 @@ class Boot(cli_servers.OnBus, command.List):
         *cli_servers.wait_arguments("the servers are active or in error"),
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+    def act(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
         """Write the rows, ask the conductor, and with --wait wait for services and servers.
 
         The status is FAILURE also when one of the servers is not active in the end.
@@ -84,7 +84,7 @@ class Boot(cli_servers.OnBus, command.List):
             self._ask(conductor, parsed_args, request, wanted)
         uuids = [each.instance_uuid for each in wanted]
         seen = self._wait(uuids, parsed_args.timeout) if parsed_args.wait else self.shown(uuids)
-        return COLUMNS, [_row(each) for each in seen]
+        return [cli_servers.facts(each) for each in seen]
 
     def _create(
         self, conn: Connection, arguments: argparse.Namespace
@@ -141,12 +141,6 @@ class Boot(cli_servers.OnBus, command.List):
         if len(seen) < wanted or not all(each.is_active for each in seen):
             self.status = exit_codes.FAILURE
         return seen
-
-
-def _row(server: servers.Server) -> Sequence[Any]:
-    fault = server.fault.message if server.fault else None
-    host = server.instance.host
-    return server.uuid, server.name, host, server.attempts, server.state, fault
 
 
 def boot_request(conn: Connection, arguments: argparse.Namespace, conf: Any) -> BootRequest:

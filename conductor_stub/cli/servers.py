@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from cliff import columns
 from sqlalchemy import Connection
 
 from conductor_stub import booting, servers
@@ -13,11 +12,11 @@ from conductor_stub.booting import Wishes
 from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.records import MoveRequest
 from conductor_stub.rpcapi import ComputeTaskAPI
-from conductor_stub.server_rows import update_if
+from conductor_stub.server_rows import FLAVOR_SIZES, update_if
 from conductor_stub.servers import Server, delete_server, read, watch
 from scheduler import errors, exit_codes, objects
 from scheduler.cli import bus, command, fleet
-from scheduler.cli.command import Argument, Shown, Table, argument
+from scheduler.cli.command import Argument, argument
 from scheduler.db import flavors
 from scheduler.rpc.context import RequestContext
 
@@ -88,39 +87,48 @@ def flavor_named(conn: Connection, name_or_id: str) -> objects.Flavor:
         return flavors.get(conn, "flavorid", name_or_id)
 
 
-COLUMNS = ("ID", "Name", "State", "Host", "Flavor", "Zone")
-LONG_COLUMNS = (*COLUMNS, "Node", "Attempts", "Image", "Project", "User", "Properties", "Fault")
-
-
 _SERVER = argument("server", metavar="SERVER", help="name or id")
 
 
-class LongText(columns.FormattableColumn):
-    """Text of many lines, a traceback for one: people get its last line and how to see the rest."""
-
-    def human_readable(self) -> str:
-        """The last line, which of a traceback is the error."""
-        lines = self._value.rstrip().splitlines() or [""]
-        if len(lines) == 1:
-            return lines[0]
-        return f"{lines[-1]} (last of {len(lines)} lines; all of them: -f value)"
+def facts(server: Server, zones: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
+    """The values of a server by the keys of columns; *zones* are those of the hosts."""
+    instance, fault = server.instance, server.fault
+    zone = instance.availability_zone
+    if zones and instance.host is not None:  # where it is now, which a move may have changed
+        zone = zones[instance.host][0]
+    return {
+        "id": server.uuid,
+        "name": server.name,
+        "state": server.state,
+        "host": instance.host,
+        "flavor": instance.flavor and instance.flavor.name,
+        "zone": zone,
+        "node": instance.node,
+        "attempts": server.attempts,
+        "image": instance.image_ref,
+        "project": instance.project_id,
+        "user": instance.user_id,
+        "properties": command.Properties(instance.metadata),
+        "fault": fault and fault.message,
+    }
 
 
 class List(command.List):
     """List the servers."""
 
     nothing = "There are no servers."
+    columns: Sequence[str] = ("ID", "Name", "State", "Host", "Flavor", "Zone")
 
     arguments = (argument("--long", action="store_true", help="more columns"),)
 
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+    def act(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
         """Read them."""
         zones = fleet.zones_by_host(self)
-        with self.database.read() as conn:
-            found = read(conn)
         if parsed_args.long:
-            return LONG_COLUMNS, [(*_brief(each, zones), *_more(each)) for each in found]
-        return COLUMNS, [_brief(each, zones) for each in found]
+            more = ("Node", "Attempts", "Image", "Project", "User", "Properties", "Fault")
+            self.columns = (*self.columns, *more)
+        with self.database.read() as conn:
+            return [facts(each, zones) for each in read(conn)]
 
 
 class Show(command.Show):
@@ -128,58 +136,22 @@ class Show(command.Show):
 
     arguments = (_SERVER,)
 
-    def take_action(self, parsed_args: argparse.Namespace) -> Shown:
+    def act(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         """Read it."""
+        zones = fleet.zones_by_host(self)
         with self.database.read() as conn:
             (server,) = servers.find(conn, [parsed_args.server])
-        return self.dict2columns(_details(server))
+        instance, fault = server.instance, server.fault
+        return {
+            **facts(server, zones),
+            **{name: getattr(instance, name) for name in FLAVOR_SIZES},
+            "created_at": str(instance.created_at),
+            "launched_at": instance.launched_at and str(instance.launched_at),
+            "fault_code": fault and fault.code,
+            "fault_host": fault and fault.host,
+        }
 
 
-def _brief(server: Server, zones: Mapping[str, Sequence[str]]) -> Sequence[Any]:
-    instance = server.instance
-    flavor, zone = _flavor_name(instance.flavor), instance.availability_zone
-    if instance.host is not None:  # where it is now, which a move may have changed
-        zone = zones[instance.host][0]
-    return server.uuid, server.name, server.state, instance.host, flavor, zone
-
-
-def _more(server: Server) -> Sequence[Any]:
-    instance = server.instance
-    return (
-        *(instance.node, server.attempts, instance.image_ref),
-        *(instance.project_id, instance.user_id, command.Properties(instance.metadata)),
-        server.fault.message if server.fault else None,
-    )
-
-
-def _details(server: Server) -> dict[str, Any]:
-    instance, fault = server.instance, server.fault
-    place = ("vm_state", "task_state", "host", "node", "availability_zone")
-    sizes = ("vcpus", "memory_mb", "root_gb", "ephemeral_gb")
-    return {
-        "id": server.uuid,
-        "name": server.name,
-        "state": server.state,
-        **{name: getattr(instance, name) for name in place},
-        "attempts": server.attempts,
-        "flavor": _flavor_name(instance.flavor),
-        **{name: getattr(instance, name) for name in sizes},
-        "image": instance.image_ref,
-        "project": instance.project_id,
-        "user": instance.user_id,
-        "properties": command.Properties(instance.metadata),
-        "created_at": str(instance.created_at),
-        "launched_at": None if instance.launched_at is None else str(instance.launched_at),
-        **{f"fault_{name}": getattr(fault, name, None) for name in ("code", "message", "host")},
-        "fault_details": LongText(fault.details) if fault and fault.details else None,
-    }
-
-
-def _flavor_name(flavor: objects.Flavor | None) -> str | None:
-    return None if flavor is None else flavor.name
-
-
-MOVED_COLUMNS = ("ID", "Name", "Host", "Flavor", "State", "Fault")
 MOVING = "resize_prep"
 MOVABLE = ("active", "stopped")
 
@@ -188,13 +160,14 @@ class _Move(OnBus, command.List):
     """One server, told to its conductor and waited for."""
 
     nothing = "The server is gone."
+    columns = ("ID", "Name", "Host", "Flavor", "State", "Fault")
 
     arguments: ClassVar[Sequence[Argument]] = (
         _SERVER,
         *wait_arguments("the server is on its new host"),
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+    def act(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
         """Ask the conductor, which answers when a host has been found and told.
 
         The status is FAILURE also when the server is where it was in the end.
@@ -214,7 +187,7 @@ class _Move(OnBus, command.List):
                 self.status = exit_codes.FAILURE
         else:
             seen = self.shown([server.uuid])
-        return MOVED_COLUMNS, [_row(each) for each in seen]
+        return [facts(each) for each in seen]
 
     def _request(self, server: Server, flavor: objects.Flavor) -> MoveRequest:
         instance = server.instance
@@ -272,12 +245,6 @@ class Resize(_Move):
 
 class Migrate(_Move):
     """Move a server to another host."""
-
-
-def _row(server: Server) -> Sequence[Any]:
-    instance, fault = server.instance, server.fault
-    place = (server.uuid, server.name, instance.host, _flavor_name(instance.flavor))
-    return *place, server.state, fault.message if fault else None
 
 
 class Delete(OnBus, command.Text):

@@ -53,5 +53,5 @@ def test_a_server_is_migrated_and_resized_and_stays_where_no_other_host_has_room
         move(cloud, "resize", "traveller", "--flavor", "huge")
     found = shown()
     assert (found["state"], found["host"]) == ("ACTIVE", resized["host"])
-    assert "not enough hosts" in found["fault_message"]
+    assert "not enough hosts" in found["fault"]
     assert usage.settled(cloud.database_url)

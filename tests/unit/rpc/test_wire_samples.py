@@ -5,6 +5,7 @@ import json
 import pytest
 from oslo_messaging._drivers.common import serialize_remote_exception
 
+from conductor_stub import wire_objects  # noqa: F401 - known by its import
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext, RequestContextSerializer
 from scheduler.rpc.dispatcher import SchedulerEndpoint

@@ -18,7 +18,6 @@ from tests.unit.conductor_stub import builders
 
 SIZES = {"vcpus": 1, "memory_mb": 1, "local_gb": 1}
 NODE = {**SIZES, "hypervisor_type": "fake", "hypervisor_version": 1}
-TRACEBACK = "Traceback (most recent call last):\n  " + "x" * 2000 + "\nNoValidHost: none\n"
 ZONE = "--availability-zone"
 
 
@@ -40,7 +39,7 @@ def database(tmp_path_factory):
         first, _ = [each.instance for each in booting.create_servers(conn, request)]
         booting.create_servers(conn, a_boot(conn, name="vm-2", count=1))
         instances.update(conn, first.uuid, vm_state="error", task_state=None)
-        instances.add_fault(conn, first.uuid, 500, "No valid host was found.", TRACEBACK, "ctl")
+        instances.add_fault(conn, first.uuid, 500, "No valid host was found.", "", "ctl")
         instances.set_system_metadata(conn, first.uuid, "nova_scheduler_attempts", "3")
     yield made
     made.dispose()
@@ -63,24 +62,19 @@ def run(database):
 def test_list_and_show(run):
     status, output = run("list", "--long", "-f", "json")
     first, second, _ = json.loads(output)
-    assert (status, first.keys()) == (
-        exit_codes.OK,
-        {each.lower() for each in servers.LONG_COLUMNS},
-    )
+    more = {"node", "attempts", "image", "project", "user", "properties", "fault"}
+    brief = {each.lower() for each in servers.List.columns}
+    assert (status, first.keys()) == (exit_codes.OK, brief | more)
     assert (first["name"], first["state"], first["flavor"]) == ("vm-1", "ERROR", "m1.small")
     assert (first["attempts"], first["fault"]) == (3, "No valid host was found.")
     assert (first["properties"], second["attempts"]) == ({"role": "web"}, 0)
     assert (second["state"], second["host"]) == ("BUILDING (scheduling)", None)
-    assert json.loads(run("list", "-f", "json")[1])[0].keys() == {
-        each.lower() for each in servers.COLUMNS
-    }
+    assert json.loads(run("list", "-f", "json")[1])[0].keys() == brief
 
     shown = json.loads(run("show", "vm-1", "-f", "json")[1])
     assert (shown["fault_code"], shown["fault_host"]) == (500, "ctl")
-    assert (shown["fault_details"], shown["attempts"], shown["memory_mb"]) == (TRACEBACK, 3, 2048)
-    _, output = run("show", "vm-1", "-c", "fault_message", "-c", "fault_details")
-    assert "NoValidHost: none (last of 3 lines; all of them: -f value)" in output
-    assert max(map(len, output.splitlines())) < 100, "as narrow as a terminal"
+    assert shown.items() >= first.items()
+    assert shown["memory_mb"] == 2048
 
 
 def test_a_server_that_is_only_asked_for_is_a_server(run, database):
