@@ -10,7 +10,6 @@ from typing import Any
 import oslo_messaging as messaging
 from oslo_config import cfg
 
-from conductor_stub import wire_objects
 from conductor_stub.releases import versions_of
 from conductor_stub.wire_objects import network_tuples
 from scheduler import errors, objects
@@ -215,17 +214,6 @@ class ComputeAPI:
             arguments = fitted(arguments, versions_of(release))
         client = self._client.prepare(server=host, version=_text(version))
         client.cast(context, method, **arguments)
-
-    def terminate_instance(
-        self,
-        context: RequestContext,
-        instance: objects.Instance,
-        bdms: wire_objects.BlockDeviceMappingList,
-    ) -> None:
-        """Tell the instance's host to delete it; NovaException when it has none."""
-        if not instance.host:
-            raise errors.NovaException(f"Unable to find host for Instance {instance.uuid}")
-        self.cast(context, instance.host, "terminate_instance", instance=instance, bdms=bdms)
 
     def _current_cap(self) -> Version | None:
         if not self._auto or self._database is None:

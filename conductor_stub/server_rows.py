@@ -156,12 +156,7 @@ def create_build_request(
     disks: wire_objects.BlockDeviceMappingList | None = None,
 ) -> wire_objects.BuildRequest:
     """Insert the request for *instance*; raises AlreadyExists."""
-    wanted = wire_objects.BuildRequest(
-        instance_uuid=instance.uuid,
-        project_id=instance.project_id,
-        instance=instance,
-        block_device_mappings=disks or wire_objects.BlockDeviceMappingList(objects=[]),
-    )
+    wanted = _build_request(instance, disks)
     with rows.unique("build request of instance", instance.uuid):
         rows.insert(connection, build_requests, **wanted.set_fields())
     return wanted
@@ -175,19 +170,22 @@ def list_build_requests(
     query = sa.select(table.c.instance, table.c.block_device_mappings).order_by(table.c.id)
     if uuids is not None:
         query = query.where(table.c.instance_uuid.in_(uuids))
-    found = []
-    for row in connection.execute(query):
-        instance = objects.from_primitive(json.loads(row.instance))
-        disks = objects.from_primitive(json.loads(row.block_device_mappings or "null"))
-        found.append(
-            wire_objects.BuildRequest(
-                instance_uuid=instance.uuid,
-                project_id=instance.project_id,
-                instance=instance,
-                block_device_mappings=disks or wire_objects.BlockDeviceMappingList(objects=[]),
-            )
-        )
-    return found
+    found = [[json.loads(text or "null") for text in row] for row in connection.execute(query)]
+    return [
+        _build_request(objects.from_primitive(instance), disks and objects.from_primitive(disks))
+        for instance, disks in found
+    ]
+
+
+def _build_request(
+    instance: objects.Instance, disks: wire_objects.BlockDeviceMappingList | None
+) -> wire_objects.BuildRequest:
+    return wire_objects.BuildRequest(
+        instance_uuid=instance.uuid,
+        project_id=instance.project_id,
+        instance=instance,
+        block_device_mappings=disks or wire_objects.BlockDeviceMappingList(),
+    )
 
 
 def delete_build_request(connection: Connection, instance_uuid: str) -> bool:

@@ -3,6 +3,7 @@
 Reference page conductor, sections 4 (step 4), 8.2 and 11.
 """
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -99,17 +100,22 @@ POLL_SECONDS = 0.3
 def watch(
     database: Database,
     uuids: Sequence[str],
-    is_done: Callable[[Sequence[Server]], bool],
+    is_settled: Callable[[Server], bool],
     timeout_seconds: float,
-    show: Callable[[Sequence[Server]], None] = lambda _seen: None,
+    text: Callable[[Sequence[Server]], str] = lambda _seen: "",
 ) -> tuple[Sequence[Server], bool]:
-    """The last reading of the servers, all of which are shown, and False when time was over."""
-    deadline = time.monotonic() + timeout_seconds
+    """Wait until all servers that are left are settled, with a line of *text* for each change.
+
+    Returns the servers, and False on a time-out.
+    """
+    deadline, shown = time.monotonic() + timeout_seconds, ""
     while True:
         with database.read() as conn:
             seen = read(conn, uuids)
-        show(seen)
-        if is_done(seen):
+        if (line := text(seen)) != shown:
+            shown = line
+            sys.stderr.write(f"{shown}\n")
+        if all(map(is_settled, seen)):
             return seen, True
         if time.monotonic() >= deadline:
             return seen, False
@@ -156,8 +162,10 @@ def delete_server(
     hosted = database.write_retrying(lambda conn: _delete_unless_hosted(conn, uuid))
     if hosted is None:
         return None
-    compute.terminate_instance(context, *hosted)
-    return str(hosted[0].host)
+    instance, disks = hosted
+    host = str(instance.host)
+    compute.cast(context, host, "terminate_instance", instance=instance, bdms=disks)
+    return host
 
 
 def _delete_unless_hosted(

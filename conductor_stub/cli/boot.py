@@ -133,8 +133,12 @@ class Boot(cli_servers.OnBus, command.List):
 
     def _wait(self, uuids: list[str], timeout: float) -> Sequence[servers.Server]:
         wanted = len(uuids)
-        seen, in_time = self.follow(
-            uuids, lambda each: each.is_settled, lambda seen: summary(seen, wanted), timeout
+        seen, in_time = servers.watch(
+            self.database,
+            uuids,
+            lambda each: each.is_settled,
+            timeout,
+            lambda seen: summary(seen, wanted),
         )
         if not in_time:
             self.tell(unheard_of(seen, wanted, timeout))

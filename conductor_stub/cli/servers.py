@@ -1,8 +1,7 @@
 """The commands on servers there are, and what all commands on servers share."""
 
 import argparse
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from sqlalchemy import Connection
@@ -34,30 +33,6 @@ class OnBus(bus.OnBus):
     """A command that asks the conductor for something."""
 
     PARTNER = "conductor"
-
-    def follow(
-        self,
-        uuids: Sequence[str],
-        is_settled: Callable[[Server], bool],
-        text: Callable[[Sequence[Server]], str],
-        timeout: float,
-    ) -> tuple[Sequence[Server], bool]:
-        """Wait until all servers that are left are settled, with a line for each change.
-
-        Returns the servers, and False on a time-out.
-        """
-        shown = ""
-
-        def show(seen: Sequence[Server]) -> None:
-            nonlocal shown
-            if text(seen) != shown:
-                shown = text(seen)
-                sys.stderr.write(f"{shown}\n")
-
-        def is_done(seen: Sequence[Server]) -> bool:
-            return all(map(is_settled, seen))
-
-        return watch(self.database, uuids, is_done, timeout, show)
 
     def shown(self, uuids: Sequence[str]) -> Sequence[Server]:
         """The servers as they are now."""
@@ -226,9 +201,10 @@ class _Move(OnBus, command.List):
         def moved(each: Server) -> bool:
             return each.instance.task_state is None
 
-        seen, in_time = self.follow(
-            [server.uuid], moved, lambda seen: f"{sum(map(moved, seen))} of 1 moved", timeout
-        )
+        def text(seen: Sequence[Server]) -> str:
+            return f"{sum(map(moved, seen))} of 1 moved"
+
+        seen, in_time = watch(self.database, [server.uuid], moved, timeout, text)
         if not in_time:
             self.tell(f"not within {timeout:g} seconds: no host has taken {server.name}")
         return seen
@@ -282,12 +258,10 @@ class Delete(OnBus, command.Text):
             raise Failed(reason=reason) from error
 
     def _wait(self, uuids: list[str], timeout: float) -> None:
-        left, in_time = self.follow(
-            uuids,
-            lambda _each: False,
-            lambda left: f"{len(uuids) - len(left)} of {len(uuids)} deleted",
-            timeout,
-        )
+        def text(left: Sequence[Server]) -> str:
+            return f"{len(uuids) - len(left)} of {len(uuids)} deleted"
+
+        left, in_time = watch(self.database, uuids, lambda _each: False, timeout, text)
         if not in_time:
             named = ", ".join(f"{each.name} on {each.instance.host}" for each in left)
             raise Failed(reason=f"not within {timeout:g} seconds: no host has deleted {named}")

@@ -22,19 +22,36 @@ REBUILD_UNREAD = (
 )
 VERSIONS = ("6.5", "5.13", "4.22", "3.40")
 """The newest version of each major one; an endpoint serves one major version."""
+OLDER_VERSION = "2.47"
 
 
 def endpoints_of(host: Host) -> list[ComputeEndpoint | OlderEndpoint]:
     """The endpoints of *host*: the same methods in every major version but the oldest one."""
-    return [*[ComputeEndpoint(host, version) for version in VERSIONS], OlderEndpoint(host)]
+    newer = [ComputeEndpoint(host, version) for version in VERSIONS]
+    return [*newer, OlderEndpoint(host, OLDER_VERSION)]
 
 
-class ComputeEndpoint:
-    """Building, deleting and moving instances on one host, in one major version."""
+class _Endpoint:
+    """The methods of one host that every major version has; *version* is the newest of one."""
 
     def __init__(self, host: Host, version: str) -> None:
         self.target = messaging.Target(version=version)
         self._host = host
+
+    @messaging.expose
+    def terminate_instance(
+        self,
+        context: RequestContext,
+        instance: Mapping[str, Any] | objects.Instance,
+        **unread: Any,  # volumes, and quota of the API
+    ) -> None:
+        """Delete the instance and free what it used."""
+        refuse_unknown(unread, "bdms reservations")
+        self._host.terminate(context, _uuid(instance))
+
+
+class ComputeEndpoint(_Endpoint):
+    """Building, deleting and moving instances on one host."""
 
     @messaging.expose
     def build_and_run_instance(
@@ -64,17 +81,6 @@ class ComputeEndpoint:
             host_list=None if host_list is None else list(host_list),
         )
         self._host.build(request)
-
-    @messaging.expose
-    def terminate_instance(
-        self,
-        context: RequestContext,
-        instance: objects.Instance,
-        **unread: Any,  # volumes, and quota of the API
-    ) -> None:
-        """Delete the instance and free what it used."""
-        refuse_unknown(unread, "bdms reservations")
-        self._host.terminate(context, instance.uuid)
 
     @messaging.expose
     def prep_resize(  # the wire names these arguments, hence so many
@@ -142,8 +148,6 @@ class ComputeEndpoint:
         self._host.bring_to_life(context, instance.uuid, "rebuilding", limits or {})
 
 
-VERSION = "2.47"
-
 RUN_AGAIN = {
     **dict.fromkeys(("admin_password", "injected_files", "requested_networks")),
     "is_first_time": False,
@@ -152,13 +156,8 @@ RUN_AGAIN = {
 """Arguments of ``run_instance`` that go back to the scheduler, with their defaults."""
 
 
-class OlderEndpoint:
+class OlderEndpoint(_Endpoint):
     """``run_instance`` and ``terminate_instance`` of one host, in the second major version."""
-
-    target = messaging.Target(version=VERSION)
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
 
     @messaging.expose
     def run_instance(
@@ -190,17 +189,6 @@ class OlderEndpoint:
             run_again=again,
         )
         self._host.build(request)
-
-    @messaging.expose
-    def terminate_instance(
-        self,
-        context: RequestContext,
-        instance: Mapping[str, Any] | objects.Instance,
-        **unread: Any,  # volumes, and quota of the API
-    ) -> None:
-        """Delete the instance and free what it used."""
-        refuse_unknown(unread, "bdms reservations")
-        self._host.terminate(context, _uuid(instance))
 
 
 def _uuid(instance: Mapping[str, Any] | objects.Instance) -> str:

@@ -205,8 +205,10 @@ class Host:
         elsewhere = self.rows.destroy(uuid)
         if elsewhere is not None:
             LOG.info("Instance %s is on %s now; that host is to delete it", uuid, elsewhere.host)
-            disks = wire_objects.BlockDeviceMappingList()
-            self._clients.compute.terminate_instance(context, elsewhere, disks)
+            host, disks = str(elsewhere.host), wire_objects.BlockDeviceMappingList()
+            self._clients.compute.cast(
+                context, host, "terminate_instance", instance=elsewhere, bdms=disks
+            )
             return
         LOG.info("Instance %s is deleted from %s", uuid, self.rows.host)
         self._clients.claims.release(context, uuid)

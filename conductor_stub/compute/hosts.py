@@ -14,11 +14,13 @@ from conductor_stub.compute.host_rows import BUILDING, HostRows
 from conductor_stub.compute.node_report import NodeReport
 from conductor_stub.compute.profiles import HostPlan
 from conductor_stub.compute.registration import (
+    DISABLED,
     put_nodes,
+    put_services,
     register_aggregates,
-    register_services,
 )
 from scheduler import errors, objects
+from scheduler.daemon.periodic import SERVICE_VERSION
 from scheduler.db import rows as db_rows
 from scheduler.db import services
 from scheduler.db.database import Database
@@ -50,7 +52,7 @@ class ComputeHosts:
         self._clients = clients
         self._plans = plans
         self._clock = clock
-        self._enable_new_services = bool(conf.enable_new_services)
+        self._if_new = {} if conf.enable_new_services else DISABLED
         self._service_ids: list[int] = []
         luck = luck or random.Random()
         rows = [HostRows(database, NodeReport(plan, conf, clock)) for plan in plans]
@@ -80,7 +82,8 @@ class ComputeHosts:
         LOG.info("Registered %d compute hosts", len(self.hosts))
 
     def _register(self, conn: Connection) -> list[objects.Aggregate]:
-        self._service_ids = register_services(conn, list(self.hosts), self._enable_new_services)
+        ids = put_services(conn, list(self.hosts), SERVICE_VERSION, **self._if_new)
+        self._service_ids = list(ids.values())
         new = [host.rows.new_row(conn) for host in self.hosts.values()]
         put_nodes(conn, new)  # renewed where they are known
         return register_aggregates(conn, self._plans)

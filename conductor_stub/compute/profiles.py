@@ -254,15 +254,12 @@ class Profile:
 
     def plan(self, hosts: int, prefix: str = "compute") -> list[HostPlan]:
         """Lay out hosts ``<prefix>-01`` and so on, interleaved; raises ConfigurationError."""
-        left = self._amounts(hosts)
-        total = dict(left)
+        amounts = self._amounts(hosts).items()
+        # the kind that lags most behind its part of the fleet comes next
+        turns = sorted((n / total, index, n) for index, total in amounts for n in range(total))
         plans: list[HostPlan] = []
-        for number in range(1, hosts + 1):
-            # the kind that lags most behind its part of the fleet comes next
-            index = max(left, key=lambda i: (left[i] / total[i] if total[i] else 0.0, -i))
+        for number, (_, index, made) in enumerate(turns, 1):
             kind = self.hosts[index]
-            made = total[index] - left[index]
-            left[index] -= 1
             zones = kind.availability_zone
             zone = zones[made % len(zones)] if zones else None
             plans.append(HostPlan(f"{prefix}-{number:02d}", kind, zone))

@@ -9,13 +9,16 @@ from sqlalchemy import Connection
 
 from conductor_stub.compute.profiles import HostPlan, merged_aggregates
 from scheduler import objects
-from scheduler.daemon.periodic import SERVICE_VERSION
 from scheduler.db import aggregates, rows, services
 from scheduler.db.tables import compute_nodes
 from scheduler.db.tables import services as services_table
 
 TOPIC: Final = "compute"
-DISABLED_REASON: Final = "New compute service disabled due to config option."
+DISABLED: Final[Mapping[str, Any]] = {
+    "disabled": True,
+    "disabled_reason": "New compute service disabled due to config option.",
+}
+"""A new service where ``enable_new_services`` is off."""
 #: Values of a new node where its host gives nothing: the application's defaults.
 NODE_DEFAULTS: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("vcpus_used", "memory_mb_used", "local_gb_used", "mapped"), 0),
@@ -24,24 +27,13 @@ NODE_DEFAULTS: Final[Mapping[str, Any]] = {
 }
 
 
-def register_services(
-    conn: Connection, hosts: Sequence[str], enable_new_services: bool
-) -> list[int]:
-    """The ids of the hosts' services, which are inserted where they are missing."""
-    known = {service.host for service in services.list_all(conn, services.COMPUTE_BINARY)}
-    ids = put_services(conn, hosts, SERVICE_VERSION)
-    if not enable_new_services:
-        for host in ids.keys() - known:
-            values = {"disabled": True, "disabled_reason": DISABLED_REASON}
-            services.change(conn, host, services.COMPUTE_BINARY, **values)
-    return list(ids.values())
-
-
-def put_services(conn: Connection, hosts: Sequence[str], version: int) -> dict[str, int]:
+def put_services(
+    conn: Connection, hosts: Sequence[str], version: int, **if_new: Any
+) -> dict[str, int]:
     """Insert or renew the compute service of each of *hosts*; the ids of the rows by host."""
     values = {"binary": services.COMPUTE_BINARY, "topic": TOPIC, "version": version}
     several = [{"host": host, **values} for host in hosts]
-    ids = _put(conn, services_table, ("host", "binary"), several, services.DEFAULTS)
+    ids = _put(conn, services_table, ("host", "binary"), several, {**services.DEFAULTS, **if_new})
     return dict(zip(hosts, ids, strict=True))
 
 

@@ -126,7 +126,7 @@ class Demo:
         servers.watch(
             self.database,
             list(self.uuids.values()),
-            lambda seen: all(each.is_settled for each in seen),
+            lambda each: each.is_settled,
             DEADLINE_SECONDS,
         )
 

@@ -119,17 +119,19 @@ def test_wishes_that_nobody_can_meet_are_named():
 
 
 @pytest.mark.parametrize(("timeout", "in_time"), [(10, True), (0, False)])
-def test_waiting_ends_when_it_is_done_or_the_time_is_over(database, timeout, in_time):
+def test_waiting_ends_when_it_is_done_or_the_time_is_over(database, timeout, in_time, capsys):
     (made,), shown = create(database), []
 
-    def show(seen):
+    def text(seen):
         shown.append(seen)
         with database.write() as conn:
             instances.update(conn, made.uuid, vm_state="active", task_state=None)
+        return f"{len(shown)}"
 
     (seen,), ended = servers.watch(
-        database, [made.uuid], lambda seen: seen[0].is_active, timeout, show
+        database, [made.uuid], lambda each: each.is_active, timeout, text
     )
+    assert capsys.readouterr().err == "".join(f"{n + 1}\n" for n in range(len(shown)))
     assert (seen.is_active, ended, len(shown)) == (in_time, in_time, 1 + in_time)
 
 

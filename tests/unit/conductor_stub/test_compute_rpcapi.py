@@ -6,7 +6,7 @@ import oslo_messaging as messaging
 import pytest
 from oslo_config import cfg
 
-from conductor_stub import compute_rpcapi, wire_objects
+from conductor_stub import compute_rpcapi
 from conductor_stub.compute import registration
 from conductor_stub.compute_rpcapi import METHODS, ComputeAPI
 from scheduler import errors, objects
@@ -115,14 +115,6 @@ def test_todays_orders_are_the_recorded_ones(cast, method):
     expected = without_changes(builders.wire(RECORDINGS[method]))
     expected.update({"migration": None} if method == RESIZE else {})
     assert cast(method, 6) == expected
-
-
-def test_an_instances_own_host_is_told_to_end_it(transport, hosts):
-    disks, hosted = wire_objects.BlockDeviceMappingList(), builders.instance(host=hosts[6].name)
-    an_api(transport).terminate_instance(RequestContext(), hosted, disks)
-    assert hosts[6].next()["instance"]["nova_object.data"]["uuid"] == hosted.uuid
-    with pytest.raises(errors.NovaException, match="Unable to find host for Instance"):
-        an_api(transport).terminate_instance(RequestContext(), builders.instance(), disks)
 
 
 @pytest.mark.parametrize(

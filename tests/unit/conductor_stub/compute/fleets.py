@@ -64,9 +64,6 @@ class Ends(Clients):
     def cast(self, context: RequestContext, host: str, method: str, **arguments: Any) -> None:
         getattr(ComputeEndpoint(self._hosts[host], "6.5"), method)(context, **arguments)
 
-    def terminate_instance(self, context: RequestContext, instance: Any, bdms: Any) -> None:
-        self.cast(context, instance.host, "terminate_instance", instance=instance, bdms=bdms)
-
     def fanout(self, context: RequestContext, method: str, **told: Any) -> None:
         assert context.is_admin
         if method == "update_aggregates":
