@@ -44,10 +44,12 @@ class Placement:
     ignored_hosts: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, text: str | None, ignored_hosts: tuple[str, ...] = ()) -> Placement:
-        """Read ``ZONE[:HOST[:NODE]]``; an empty part asks for nothing."""
+    def parse(
+        cls, text: str | None, default_zone: str | None, ignored_hosts: tuple[str, ...]
+    ) -> Placement:
+        """Read ``ZONE[:HOST[:NODE]]``; an empty host or node asks for nothing."""
         zone, host, node, *_ = [*(text or "").split(":", 2), "", ""]
-        return cls(zone or None, host or None, node or None, ignored_hosts)
+        return cls(zone or default_zone, host or None, node or None, ignored_hosts)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ for one host only.
 
 import concurrent.futures
 import contextlib
+import dataclasses
 import random
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -161,11 +162,7 @@ def main(argv: Sequence[str]) -> int:
         profiles.merged_aggregates(plans)
     except errors.NovaException as error:
         return preflight.refuse(conf, PROGRAM, error)
-    settings = BuildSettings(
-        build_seconds=conf.build_seconds,
-        fail_rate=conf.fail_rate,
-        abort_rate=conf.abort_rate,
-        max_concurrent_builds=conf.max_concurrent_builds,
-    )
+    names = (each.name for each in dataclasses.fields(BuildSettings))
+    settings = BuildSettings(**{name: conf[name] for name in names})
     luck, table = random.Random(conf.seed), WorkerTable()
     return launch(conf, ComputeService(conf, plans, settings, luck, Readiness(), table))

@@ -10,9 +10,10 @@ from oslo_log import log as logging
 from oslo_messaging.transport import RPCTransport
 
 from conductor_stub.alternates import claims_from_conf
-from conductor_stub.building import SERVICE, Builder, Failures
+from conductor_stub.building import Builder
 from conductor_stub.cli import boot, servers
 from conductor_stub.compute_rpcapi import ComputeAPI
+from conductor_stub.failures import SERVICE, Failures
 from conductor_stub.manager import BackportAPI, ComputeTaskManager
 from conductor_stub.planning import Planner
 from conductor_stub.rpcapi import TOPIC, SchedulerAPI
@@ -37,13 +38,16 @@ LOG = logging.getLogger(__name__)
 BINARY: Final = "nova-conductor"
 
 
-def build_manager(
-    conf: cfg.ConfigOpts,
-    database: Database,
-    transport: RPCTransport,
-    notifications: Notifications,
-) -> ComputeTaskManager:
-    """The manager and its parts, not connected; raises ConfigurationError."""
+def _built(
+    conf: cfg.ConfigOpts, database: Database, ending: contextlib.ExitStack
+) -> tuple[RPCTransport, ComputeTaskManager]:
+    """The bus and the manager with its parts, not connected; raises ConfigurationError."""
+    transport = get_transport(conf)
+    ending.callback(transport.cleanup)
+    notification_transport = get_notification_transport(conf)
+    ending.callback(notification_transport.cleanup)
+    notifications = Notifications(notification_transport, SERVICE, BINARY, conf.host)
+    ending.callback(notifications.close)
     builder = Builder(
         database=database,
         planner=Planner(conf, database, SchedulerAPI(transport, conf)),
@@ -52,26 +56,16 @@ def build_manager(
         claims=claims_from_conf(conf, database),
         default_zone=conf.default_availability_zone,
     )
-    return ComputeTaskManager(builder)
+    return transport, ComputeTaskManager(builder)
 
 
 def check_manager(conf: cfg.ConfigOpts, databases: Databases) -> None:
-    """Build the manager and let it go again; raises what :func:`build_manager` does."""
+    """Build the manager and let it go again; raises ConfigurationError."""
     if databases.api is not databases.main:
         reason = "the conductor stub works on the one database of [database]"
         raise errors.ConfigurationError(option=API_OPTION, reason=reason)
     with contextlib.ExitStack() as ending:
-        transport = get_transport(conf)
-        ending.callback(transport.cleanup)
-        build_manager(conf, databases.main, transport, _notifications(conf, ending))
-
-
-def _notifications(conf: cfg.ConfigOpts, ending: contextlib.ExitStack) -> Notifications:
-    transport = get_notification_transport(conf)
-    ending.callback(transport.cleanup)
-    notifications = Notifications(transport, SERVICE, BINARY, conf.host)
-    ending.callback(notifications.close)
-    return notifications
+        _built(conf, databases.main, ending)
 
 
 class ConductorWorker(Worker):
@@ -83,10 +77,7 @@ class ConductorWorker(Worker):
     def _start(self, ending: contextlib.ExitStack) -> None:
         database = Database.from_conf(self._conf)
         ending.callback(database.dispose)
-        transport = get_transport(self._conf)
-        ending.callback(transport.cleanup)
-        notifications = _notifications(self._conf, ending)
-        manager = build_manager(self._conf, database, transport, notifications)
+        transport, manager = _built(self._conf, database, ending)
         heartbeat = ServiceHeartbeat(self._conf, database, BINARY, TOPIC)
         heartbeat.register()
         ending.callback(heartbeat.stop)
@@ -98,23 +89,15 @@ class ConductorWorker(Worker):
 
 PROG: Final = "nova-conductor-stub"
 SERVE: Final = "serve"
-COMMANDS: Mapping[str, type[command.Base]] = {
-    "boot": boot.Boot,
-    "list": servers.List,
-    "show": servers.Show,
-    "resize": servers.Resize,
-    "migrate": servers.Migrate,
-    "delete": servers.Delete,
+COMMANDS: Mapping[str, tuple[type[command.Base], str]] = {
+    "boot": (boot.Boot, "boot servers"),
+    "list": (servers.List, "list the servers"),
+    "show": (servers.Show, "show one server"),
+    "resize": (servers.Resize, "give a server another flavor"),
+    "migrate": (servers.Migrate, "move a server to another host"),
+    "delete": (servers.Delete, "delete servers"),
 }
-WORDS = {
-    SERVE: "be the conductor",
-    "boot": "boot servers",
-    "list": "list the servers",
-    "show": "show one server",
-    "resize": "give a server another flavor",
-    "migrate": "move a server to another host",
-    "delete": "delete servers",
-}
+WORDS = {SERVE: "be the conductor", **{name: words for name, (_, words) in COMMANDS.items()}}
 
 
 class Servers(program.Program):
@@ -123,7 +106,7 @@ class Servers(program.Program):
     NAME = PROG
     DESCRIPTION = "A small conductor, and servers without an API."
     WORDS = WORDS
-    COMMANDS = COMMANDS
+    COMMANDS = {name: made for name, (made, _) in COMMANDS.items()}
 
 
 def main(argv: Sequence[str]) -> int:

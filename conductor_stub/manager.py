@@ -13,7 +13,7 @@ import oslo_messaging as messaging
 from oslo_log import log as logging
 
 from conductor_stub import request_dicts, wire_objects
-from conductor_stub.building import Builder, NewServer
+from conductor_stub.building import Builder
 from conductor_stub.moving import Mover
 from conductor_stub.planning import GivenHostLists
 from conductor_stub.records import MoveRequest, Order, refuse_unknown
@@ -88,11 +88,9 @@ class ComputeTaskManager:
         groups = request_specs[0].security_groups if request_specs else ()
         names = [each.uuid if each.is_set("uuid") else each.name for each in groups]
         order = Order.from_arguments(context, {**given, "security_groups": names}, "tags")
-        servers = [
-            NewServer(_with_disks(wanted, block_device_mapping), spec)
-            for wanted, spec in zip(build_requests, request_specs, strict=True)
-        ]
-        self._builder.build_new(order, servers)
+        servers = [_with_disks(wanted, block_device_mapping) for wanted in build_requests]
+        if servers:
+            self._builder.build_new(order, servers, request_specs)
 
     @messaging.expose
     @messaging.expected_exceptions(errors.NovaException)

@@ -33,11 +33,6 @@ WEIGHERS = ("nova.scheduler.weights", "scheduler.weights")
 GivenHostLists = Sequence[list[objects.Selection] | None]
 
 
-def policies_of(group: objects.InstanceGroup) -> list[str]:
-    """The policies of *group*: today's single one, or the list of older releases."""
-    return [group.policy] if group.policy else list(group.policies or [])
-
-
 def _unenforced(conf: cfg.ConfigOpts) -> dict[str, str]:
     """The policies that this configuration cannot enforce, and what each of them lacks."""
     weighers, filters = conf.filter_scheduler.weight_classes, conf.filter_scheduler.enabled_filters
@@ -103,7 +98,7 @@ class Planner:
             hosts = groups.member_hosts(conn, group) if group else []
         if group is None:
             return False
-        policies = ENFORCERS.keys() & set(policies_of(group))
+        policies = ENFORCERS.keys() & set(group.policies or ())
         for policy in sorted(policies & self._unenforced.keys()):
             reason = f"{self._unenforced[policy]} not configured"
             LOG.error("ServerGroup policy is not supported: %s", reason)
@@ -166,7 +161,7 @@ def _group_properties(group: objects.InstanceGroup) -> dict[str, Any]:
     return {
         "group_updated": True,
         "group_hosts": list(group.hosts),
-        "group_policies": policies_of(group),
+        "group_policies": list(group.policies or []),
         "group_members": list(group.members or []),
         "group_uuid": group.uuid,
     }

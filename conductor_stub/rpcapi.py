@@ -65,7 +65,6 @@ class SchedulerAPI:
             version_cap=version_cap(conf, "scheduler"),
             serializer=RequestContextSerializer(),
         )
-        self._topic = conf.scheduler_topic
         version_cap(conf, "baseapi")  # a bad one is refused at once
         self._timeout_seconds = conf.long_rpc_timeout
         self._monitor_seconds = conf.rpc_response_timeout
@@ -123,11 +122,6 @@ class SchedulerAPI:
             "request_spec": spec.to_legacy_request_spec_dict(),
             "filter_properties": spec.to_legacy_filter_properties_dict(),
         }
-
-    def ping(self, context: Any, arg: Any, timeout_seconds: float | None = None) -> dict[str, Any]:
-        """Ask any scheduler for a sign of life; MessagingTimeout when there is none."""
-        del context
-        return ping(self._client.transport, self._topic, arg, timeout_seconds)
 
     def fanout(self, context: Any, method: str, **arguments: Any) -> None:
         """Tell every scheduler of aggregates or instances: *method* is one of FANOUTS."""

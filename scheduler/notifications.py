@@ -2,7 +2,6 @@
 
 import contextlib
 import logging as standard_logging
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -66,33 +65,6 @@ def request(spec: objects.RequestSpec) -> Payload:
     )
 
 
-def compute_task(
-    instance_uuid: str, spec: objects.RequestSpec | None, state: str | None, error: BaseException
-) -> Payload:
-    """ComputeTaskPayload 1.0: a task of the conductor ended with *error*."""
-    data = {
-        "instance_uuid": instance_uuid,
-        "request_spec": None if spec is None else request(spec),
-        "state": state,
-        "reason": exception(error),
-    }
-    return _envelope("ComputeTaskPayload", "1.0", data)
-
-
-def exception(error: BaseException) -> Payload:
-    """ExceptionPayload 1.1; module and function are those in which *error* was raised."""
-    frames = list(traceback.walk_tb(error.__traceback__))
-    frame = frames[-1][0] if frames else None
-    data = {
-        "module_name": frame.f_globals.get("__name__", "unknown") if frame else "unknown",
-        "function_name": frame.f_code.co_name if frame else "unknown",
-        "exception": type(error).__name__,
-        "exception_message": errors.message_of(error),
-        "traceback": "".join(traceback.format_exception(error)),
-    }
-    return _envelope("ExceptionPayload", "1.1", data)
-
-
 def legacy_failure(
     request_spec: Mapping[str, Any],
     instance_uuid: str,
@@ -112,7 +84,8 @@ def legacy_failure(
     }
 
 
-def _envelope(name: str, version: str, data: Payload) -> Payload:
+def envelope(name: str, version: str, data: Payload) -> Payload:
+    """*data* as the versioned payload *name*."""
     return {
         registry.NAME_KEY: name,
         registry.NAMESPACE_KEY: registry.NAMESPACE,
@@ -123,7 +96,7 @@ def _envelope(name: str, version: str, data: Payload) -> Payload:
 
 def _payload(name: str, version: str, obj: Any, names: Iterable[str], **more: Any) -> Payload:
     """The fields *names* of *obj*, null where unset, and *more*."""
-    return _envelope(name, version, {**_picked(obj, names), **more})
+    return envelope(name, version, {**_picked(obj, names), **more})
 
 
 def _picked(obj: Any, names: Iterable[str]) -> Payload:
@@ -160,7 +133,7 @@ def _pci_requests(requests: objects.InstancePCIRequests, uuid: Any) -> Payload:
     asked = [_payload(name, "1.1", each, PCI_REQUEST) for each in requests.requests]
     instance_uuid = requests.get("instance_uuid") or uuid  # no HTTP # nosec B113
     data = {"instance_uuid": instance_uuid, "requests": asked}
-    return _envelope("InstancePCIRequestsPayload", "1.0", data)
+    return envelope("InstancePCIRequestsPayload", "1.0", data)
 
 
 def _destination(destination: objects.Destination) -> Payload:
@@ -170,13 +143,13 @@ def _destination(destination: objects.Destination) -> Payload:
         names = ("uuid", "name", "disabled")
         data["cell"] = _payload("CellMappingPayload", "2.0", cell, names)
     known = {k: value for k, value in data.items() if value is not None or k == "aggregates"}
-    return _envelope("DestinationPayload", "1.0", known)
+    return envelope("DestinationPayload", "1.0", known)
 
 
 def _retry(retry: objects.SchedulerRetries) -> Payload:
     nodes = [node.hypervisor_hostname for node in retry.get("hosts") or ()]
     data = {"num_attempts": retry.get("num_attempts"), "hosts": nodes}
-    return _envelope("SchedulerRetriesPayload", "1.0", data)
+    return envelope("SchedulerRetriesPayload", "1.0", data)
 
 
 LOG = logging.getLogger(__name__)
@@ -299,42 +272,18 @@ class Notifications:
     def select_destinations(self, context: Any, phase: str, spec: objects.RequestSpec) -> None:
         """Hosts are looked for (*phase* ``start``), or have been found (``end``)."""
         event = f"{SELECT}.{phase}"
-        with _never_failing(event):
+        with never_failing(event):
             if self.legacy.enabled:
                 self.legacy.info(context, event, legacy_request(spec))
             if self.versioned.enabled:
                 self.versioned.info(context, event, request(spec))
-
-    def task_failed(
-        self,
-        context: Any,
-        task: str,
-        instance_uuid: str,
-        legacy_spec: Mapping[str, Any],
-        spec: objects.RequestSpec | None,
-        error: BaseException,
-        state: str = "error",
-    ) -> None:
-        """A *task*, such as ``compute_task.build_instances``, ended with *error*.
-
-        *state* is what the server is left in.  The versioned event is named like the task with
-        ``.error`` behind it.
-        """
-        method = task.rpartition(".")[2]
-        with _never_failing(task):
-            if self.legacy.enabled:
-                payload = legacy_failure(legacy_spec, instance_uuid, method, error, state)
-                self.legacy.error(context, task, payload)
-            if self.versioned.enabled:
-                payload = compute_task(instance_uuid, spec, state, error)
-                self.versioned.error(context, f"{task}.error", payload)
 
     def close(self) -> None:
         self.outbox.close()
 
 
 @contextlib.contextmanager
-def _never_failing(event: str) -> Iterator[None]:
+def never_failing(event: str) -> Iterator[None]:
     """Within it, a payload that cannot be made of what came is logged and not sent."""
     try:
         yield

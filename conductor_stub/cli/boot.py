@@ -149,11 +149,8 @@ class Boot(cli_servers.OnBus, command.List):
 
 def boot_request(conn: Connection, arguments: argparse.Namespace, conf: Any) -> BootRequest:
     """The request of the command line; raises an error that names missing things."""
-    placement = Placement.parse(arguments.availability_zone, tuple(arguments.ignore_host))
-    if placement.zone is None:
-        placement = Placement(
-            conf.default_schedule_zone, placement.host, placement.node, placement.ignored_hosts
-        )
+    ignored = tuple(arguments.ignore_host)
+    placement = Placement.parse(arguments.availability_zone, conf.default_schedule_zone, ignored)
     check_placement(conn, placement, conf.default_availability_zone)
     hints: dict[str, list[str]] = {}
     for key, value in arguments.hint:

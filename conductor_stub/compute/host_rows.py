@@ -16,7 +16,6 @@ from sqlalchemy import Connection
 
 from conductor_stub.compute.node_report import DEVICES_KEY, NodeReport, Place
 from conductor_stub.compute.registration import put_nodes, update_node
-from conductor_stub.planning import policies_of
 from conductor_stub.server_rows import (
     FLAVOR_SIZES,
     add_fault,
@@ -280,8 +279,8 @@ def _check_group(conn: Connection, uuid: str, host: str) -> None:
     Soft policies hold always.
     """
     group = group_of(conn, uuid)
-    policies = policies_of(group) if group else []
-    if not group or not {"affinity", "anti-affinity"} & set(policies):
+    policies = set(group.policies or ()) if group else set()
+    if not group or not {"affinity", "anti-affinity"} & policies:
         return
     same = instance_groups.c.id == group.id
     conn.execute(sa.select(instance_groups.c.id).where(same).with_for_update())

@@ -1,7 +1,6 @@
 """Kinds of compute hosts, the YAML files that define them, and fleets made of them."""
 
 import dataclasses
-import difflib
 import pathlib
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -124,8 +123,8 @@ def _part(cls: type) -> Check:
         prefix = f"{where}." if where else ""
         for key in found:
             if key not in keys:
-                near = difflib.get_close_matches(str(key), keys, n=1, cutoff=0.5)
-                hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(keys)}"
+                near = errors.nearest(str(key), keys, 0.5)
+                hint = f"did you mean {near!r}?" if near else f"known are {', '.join(keys)}"
                 raise _Wrong(f"{prefix}{key}", f"unknown key; {hint}")
         for key, each in keys.items():
             if each.default is dataclasses.MISSING and key not in found:

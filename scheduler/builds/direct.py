@@ -77,8 +77,7 @@ class InstanceRows:
         except errors.InstanceNotFound:
             LOG.warning("Instance %s disappeared during scheduling", instance_uuid)
             return
-        payload = notifications.legacy_failure(request_spec, instance_uuid, method, ex)
-        payload["state"] = vm_state
+        payload = notifications.legacy_failure(request_spec, instance_uuid, method, ex, vm_state)
         self.notifier().error(context, f"{SERVICE}.{method}", payload)
 
     def join_group(self, instance_uuid: str, group: str) -> None:

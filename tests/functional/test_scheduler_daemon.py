@@ -10,6 +10,7 @@ import uuid
 
 import pytest
 
+from scheduler import errors
 from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.db import migration
 from scheduler.db.database import EMBEDDED_FILE, Database
@@ -85,7 +86,8 @@ def test_serves_from_ready_to_sigterm(scheduler, transport_url, tables, api, bac
     daemon = scheduler(transport_url, backend, None, often, workers=workers, claims="database")
     daemon.wait_ready()
 
-    assert api.ping(CONTEXT, "hello", timeout_seconds=60)["arg"] == "hello"
+    with pytest.raises(errors.NoValidHost):
+        api.select_destinations(CONTEXT, a_request(), [str(uuid.uuid4())])
     assert services_of(tables)[0][:4] == ("sched1", PROGRAM, "scheduler", 0)
     assert len(services_of(tables)) == 1
     # The first comes after five seconds.

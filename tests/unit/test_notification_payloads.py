@@ -2,6 +2,7 @@
 
 import pytest
 
+from conductor_stub import failures
 from scheduler import errors, notifications, objects
 from tests.builders import OWN_UUID, a_request
 from tests.unit.objects import wire_samples
@@ -91,7 +92,7 @@ def test_failed_task():
     try:
         raise errors.MaxRetriesExceeded(text)
     except errors.MaxRetriesExceeded as error:
-        ours = notifications.compute_task(spec.instance_uuid, spec, "error", error)
+        ours = failures.compute_task(spec.instance_uuid, spec, "error", error)
     apart = {"reason": None, "request_spec": None}
     assert {**ours[DATA], **apart} == {**recorded[DATA], **apart}
     mine, theirs = ours[DATA]["reason"], recorded[DATA]["reason"]
@@ -104,7 +105,7 @@ def test_failed_task():
 
 
 def test_a_task_without_request():
-    ours = notifications.compute_task(OWN_UUID, None, "error", ValueError("never raised"))
+    ours = failures.compute_task(OWN_UUID, None, "error", ValueError("never raised"))
     assert ours[DATA]["request_spec"] is None
     assert ours[DATA]["reason"][DATA]["function_name"] == "unknown"
 

@@ -6,6 +6,8 @@ import threading
 import pytest
 from oslo_messaging.notify import _impl_test
 
+from conductor_stub import server_rows
+from conductor_stub.failures import Failures
 from scheduler import errors, objects
 from scheduler.notifications import LIBRARY_LOGGER, Notifications, Outbox
 from scheduler.rpc import transport as bus
@@ -63,16 +65,18 @@ def test_nothing_is_sent(notification_transport, driver, form):
     assert _impl_test.NOTIFICATIONS == []
 
 
-SPEC, TOPICS = a_request(), ["a", "b"]
+SPEC, SERVER, TOPICS = a_request(), objects.Instance(uuid=OWN_UUID), ["a", "b"]
 TASK, ERROR = "compute_task.build_instances", errors.NoValidHost(reason="")
 #: A call, the events of both forms, their priority, and a key of the unversioned payload.
 CALLS = {
     "hosts are looked for": (
-        lambda sender: sender.select_destinations(CONTEXT, "start", SPEC),
+        lambda sender, _database: sender.select_destinations(CONTEXT, "start", SPEC),
         *(EVENT, EVENT, "INFO", "request_spec"),
     ),
     "a task failed": (
-        lambda sender: sender.task_failed(CONTEXT, TASK, OWN_UUID, {}, SPEC, ERROR),
+        lambda sender, database: Failures(database, sender, "ctl").end_build(
+            CONTEXT, SERVER, ERROR, {}, 1, SPEC
+        ),
         *(TASK, f"{TASK}.error", "ERROR", "method"),
     ),
 }
@@ -81,7 +85,7 @@ CALLS = {
 @pytest.mark.parametrize("form", ["unversioned", "versioned", "both"])
 @pytest.mark.parametrize("name", CALLS)
 def test_forms_of_one_event_and_of_one_that_cannot_be_told(
-    notification_transport, monkeypatch, caplog, name, form
+    database, notification_transport, monkeypatch, caplog, name, form
 ):
     sent = []
     call, event, versioned, priority, key = CALLS[name]
@@ -93,7 +97,9 @@ def test_forms_of_one_event_and_of_one_that_cannot_be_told(
     monkeypatch.setattr(_impl_test.TestDriver, "notify", keep)
     sender = the_notifications(notification_transport, form, versioned_notifications_topics=TOPICS)
     sender.select_destinations(CONTEXT, "end", object())
-    call(sender)
+    with database.write() as conn:
+        server_rows.create_instance(conn, SERVER.copy())
+    call(sender, database)
     sender.close()
     first = [("notifications", "scheduler.sched1", event, priority, True)]
     second = [(topic, "nova-scheduler:sched1", versioned, priority, False) for topic in TOPICS]

@@ -9,7 +9,8 @@ import pytest
 
 from conductor_stub import server_rows
 from conductor_stub.alternates import Claims
-from conductor_stub.building import Builder, Failures
+from conductor_stub.building import Builder
+from conductor_stub.failures import Failures
 from conductor_stub.manager import ComputeTaskManager
 from conductor_stub.planning import Planner
 from scheduler.db import instances
@@ -51,14 +52,16 @@ class Compute:
 
 
 class Told:
-    """Keeps the notifications."""
+    """Keeps the unversioned notifications; there are no others."""
+
+    enabled = True
+    versioned = types.SimpleNamespace(enabled=False)
 
     def __init__(self):
-        self.errors = []
+        self.errors, self.legacy = [], self
 
-    def task_failed(self, context, task, uuid, legacy_spec, spec, error, state="error"):
-        kept = {"task": task, "instance_uuid": uuid, "error": error, "state": state}
-        self.errors.append(types.SimpleNamespace(**kept))
+    def error(self, context, task, payload):
+        self.errors.append(types.SimpleNamespace(task=task, **payload))
 
 
 class Booking(Claims):

@@ -308,7 +308,7 @@ def test_what_operators_grep_for_is_logged(conductor, caplog):
         "Setting instance to ERROR state.",
     ]
     [told] = conductor.told.errors
-    assert (told.task, told.error) == ("compute_task.build_instances", NO_VALID_HOST)
+    assert (told.task, told.reason) == ("compute_task.build_instances", str(NO_VALID_HOST))
 
 
 @pytest.mark.parametrize(

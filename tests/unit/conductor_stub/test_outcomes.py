@@ -142,7 +142,7 @@ def check(conductor, way, ends, attempt, counts):
         retry = cast.filter_properties.get("retry")
         assert not counts or retry["num_attempts"] == attempt
         assert not retry or retry["hosts"][-1] == [end.host, end.host]
-    told = {each.instance_uuid: str(each.error) for each in conductor.told.errors}
+    told = {each.instance_id: each.reason for each in conductor.told.errors}
     failed = {made.uuid: end.error for _, made, end in ends if end.error}
     assert (told.keys(), len(conductor.told.errors)) == (failed.keys(), len(failed))
     assert all(failed[uuid] in told[uuid] for uuid in told)
