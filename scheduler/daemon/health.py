@@ -77,7 +77,7 @@ class WorkerHealth:
             _check("snapshot", is_read, "the hosts were read", "the hosts were not read yet"),
             self._state(hosts),
             self._cells(hosts),
-            self._claims(),
+            self._claims(hosts),
             _check("consumer", is_consuming, taken, untaken),
             _check("configuration", not self.refused_reload(), "as read", refused, Status.WARN),
         ]
@@ -121,9 +121,11 @@ class WorkerHealth:
         answering = f"{len(cells)} answer" if cells else "none"
         return _check("cells", not left_out, answering, f"left out: {left_out}", Status.WARN)
 
-    def _claims(self) -> Check:
-        driver = getattr(self.manager(), "driver", None)
-        problem = getattr(getattr(driver, "claims", None), "problem", None)
+    def _claims(self, hosts: Any) -> Check:
+        claims = getattr(getattr(self.manager(), "driver", None), "claims", None)
+        problem = getattr(claims, "problem", None)
+        if getattr(claims, "needs_database", False) and getattr(hosts, "is_failing", False):
+            problem = "the database does not answer"
         return _check("claims", not problem, "possible", str(problem), Status.WARN)
 
 
