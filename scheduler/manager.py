@@ -39,6 +39,8 @@ _LISTS = [
         *("requested_destination.forbidden_aggregates", "retry.hosts"),
     )
 ]
+#: Sizes that every flavor has.
+_SIZES: Final = ("vcpus", "memory_mb", "root_gb")
 #: Limits of the columns that a request is written to.
 _LARGEST_INTEGER: Final = 2**31 - 1
 _MOST_CHARACTERS: Final = 255
@@ -64,7 +66,10 @@ class RequestLimits:
             raise errors.InvalidRequest(field=field, reason=reason)
 
     def check(self, spec: objects.RequestSpec) -> None:
-        """Raise InvalidRequest naming the first part of *spec* that is too large."""
+        """Raise InvalidRequest naming a size that is missing, or the first part too large."""
+        for name in _SIZES if spec.flavor else ():
+            if getattr(spec.flavor, name) is None:
+                raise errors.InvalidRequest(field=f"RequestSpec.flavor.{name}", reason="missing")
         for path, names in _LISTS:
             part: Any = spec
             for name in names:

@@ -60,6 +60,19 @@ def test_wrong_arguments_are_named(arguments, field):
     assert driver.calls.empty()
 
 
+@pytest.mark.parametrize("name", ["vcpus", "memory_mb", "root_gb"])
+def test_a_size_that_the_flavor_lacks_is_named(name):
+    spec = a_request()
+    sizes = spec.flavor.set_fields()
+    del sizes[name]
+    spec.flavor = objects.Flavor(**sizes)
+    driver = RecordingDriver()
+    with pytest.raises(errors.InvalidRequest) as caught:
+        a_manager(driver).select_destinations(CONTEXT, spec_obj=spec)
+    assert caught.value.kwargs["field"] == f"RequestSpec.flavor.{name}"
+    assert driver.calls.empty()
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
