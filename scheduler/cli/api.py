@@ -17,6 +17,7 @@ from scheduler.cli.command import (
     api_action,
     api_reader,
     argument,
+    name_text,
     non_negative,
     pairs_option,
     positive,
@@ -31,7 +32,7 @@ MAX_SERVER_PER_HOST = "max_server_per_host"
 _DELETED = "Deleted: {deleted}"
 _AGGREGATE = argument("aggregate", metavar="AGGREGATE", help="its name or id")
 _METADATA = (
-    argument("--zone", help="availability zone of its hosts"),
+    argument("--zone", help="availability zone of its hosts; an empty text takes it away"),
     pairs_option("metadata that filters and weighers read"),
 )
 _SIZES = (
@@ -56,8 +57,8 @@ def _aggregate_fields(aggregate: objects.Aggregate) -> dict[str, Any]:
     }
 
 
-def _metadata(args: argparse.Namespace) -> dict[str, Any]:
-    zone = {ZONE: args.zone} if args.zone else {}
+def _metadata(args: argparse.Namespace) -> dict[str, str | None]:
+    zone = {} if args.zone is None else {ZONE: args.zone or None}
     return {**dict(args.properties), **zone}
 
 
@@ -71,10 +72,11 @@ def aggregate_list(_command: Base, connection: Connection, _args: Any) -> Any:
     return map(_aggregate_fields, aggregates.list_all(connection))
 
 
-@api_action(Show, argument("name", metavar="NAME"), *_METADATA)
+@api_action(Show, argument("name", metavar="NAME", type=name_text), *_METADATA)
 def aggregate_create(_command: Base, connection: Connection, args: Any) -> Any:
     """Create an aggregate."""
-    return _aggregate_fields(aggregates.create(connection, args.name, _metadata(args)))
+    metadata = {key: value for key, value in _metadata(args).items() if value is not None}
+    return _aggregate_fields(aggregates.create(connection, args.name, metadata))
 
 
 @api_reader(Show, _AGGREGATE)
@@ -86,7 +88,7 @@ def aggregate_show(_command: Base, connection: Connection, args: Any) -> Any:
 @api_action(
     Show,
     _AGGREGATE,
-    argument("--name", help="the new name"),
+    argument("--name", type=name_text, help="the new name"),
     *_METADATA,
     argument("--no-property", action="store_true", help="first remove all properties but the zone"),
 )
@@ -165,7 +167,7 @@ def flavor_list(_command: Base, connection: Connection, _args: Any) -> Any:
 
 @api_action(
     Show,
-    argument("name", metavar="NAME"),
+    argument("name", metavar="NAME", type=name_text),
     argument("--id", default="auto", help="default: a new uuid"),
     *(
         argument(
@@ -234,7 +236,7 @@ def group_list(_command: Base, connection: Connection, _args: Any) -> Any:
 
 @api_action(
     Show,
-    argument("name", metavar="NAME"),
+    argument("name", metavar="NAME", type=name_text),
     argument("--policy", choices=POLICIES, default="affinity"),
     pairs_option(
         f"{MAX_SERVER_PER_HOST}=N: with anti-affinity, so many members may share a host",

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 import yaml
 from cliff import columns, command, display, lister, show
 from oslo_config import cfg
+from oslo_db.exception import DBInvalidUnicodeParameter
 from oslo_log import log as logging
 from rich import progress
 from rich.console import Console
@@ -20,7 +21,7 @@ from sqlalchemy import Connection
 from scheduler import errors, exit_codes, objects
 from scheduler.conf import mistakes, startup
 from scheduler.db import inspection, layout, migration
-from scheduler.db.database import FAILURES, Database
+from scheduler.db.database import FAILURES, Database, refused_value
 from scheduler.db.databases import Databases
 from scheduler.threads import in_thread
 
@@ -197,9 +198,12 @@ class Base(command.Command):
                 needed = inspection.NEEDED_API_TABLES if self.is_of_api else layout.NEEDED_TABLES
                 migration.check_ready(self.database, needed)
             return super().run(parsed_args) or self.status
-        except (errors.NovaException, *FAILURES) as error:
+        except (errors.NovaException, *FAILURES, DBInvalidUnicodeParameter) as error:
             LOG.debug("The command failed.", exc_info=True)
             is_ours = isinstance(error, errors.NovaException)  # and there may be no database
+            if not is_ours and (text := refused_value(error)) is not None:
+                self.tell(f"error: a value cannot be stored: {text}")
+                return exit_codes.FAILURE
             self.tell(f"error: {self._line(error if is_ours else self.database.unusable(error))}")
             return exit_codes.FAILURE
 
@@ -387,3 +391,10 @@ def whole_number(least: int) -> Callable[[str], int]:
 
 
 non_negative, positive = whole_number(0), whole_number(1)
+
+
+def name_text(text: str) -> str:
+    """A name as the columns of names hold it; anything else is a usage error."""
+    if not 1 <= len(text) <= 255:
+        raise argparse.ArgumentTypeError(f"a name has 1 to 255 characters, not {len(text)}")
+    return text

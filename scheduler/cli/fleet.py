@@ -97,6 +97,8 @@ def host_list(command: Any, args: Any) -> list[Sequence[Any]]:
             if is_wanted and (members is None or node.host in members):
                 found.append(host)
     if args.summary:
+        if args.limit:
+            command.parser.error("--summary has no hosts to --limit")
         command.columns = SUMMARY_COLUMNS
         return [_summary(zone, found) for zone in sorted({each.zone for each in found})]
     if len(found) > (args.limit or len(found)):

@@ -23,6 +23,8 @@ def test_aggregate_life(manage, add_host):
     bare = manage("aggregate", "set", by_id, "--no-property", "--property", "x=1")
     assert (bare["properties"], bare["availability_zone"]) == ({"x": "1"}, "az2")
     assert manage("aggregate", "show", "faster") == bare
+    assert manage("aggregate", "set", by_id, "--zone", "")["availability_zone"] is None
+    assert manage("aggregate", "set", by_id, "--zone", "az2") == bare
     (row,) = manage("aggregate", "list")
     assert list(row.values()) == [made["id"], "faster", "az2", ["alpha"], {"x": "1"}]
     assert manage("aggregate", "remove-host", "faster", "alpha")["hosts"] == []

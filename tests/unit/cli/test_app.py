@@ -157,11 +157,20 @@ def test_what_is_unknown_or_taken_is_named(manage, refused, database, words, par
     assert part in refused(*words.split())
 
 
+def test_what_no_column_holds_is_no_fault_of_the_database(refused, database):
+    said = refused("aggregate", "create", "\udcff")
+    assert "a value cannot be stored" in said
+    assert "[database]" not in said
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [
         ("aggregate create x --property ssd", "key=value"),
         ("aggregate set there", "--name"),
+        (f"aggregate create {256 * 'x'}", "1 to 255 characters"),
+        ("aggregate set there --name=", "1 to 255 characters"),
+        ("host list --summary --limit 1", "--limit"),
         ("flavor create x --ram none", "'none'"),
         ("flavor create x --vcpus 0", "at least 1"),
         ("flavor create x --disk -1", "--disk"),
