@@ -163,19 +163,16 @@ class SharedReservations(Reservations):
         of_consumer: Mapping[str, Any],
         values: Iterable[Mapping[str, Any]],
     ) -> None:
-        """*reservations* are claims by now, written as *values* with *moves*: rows by consumer."""
+        """*reservations* are claims by now, written as *values* with *moves*: rows by consumer.
+
+        Earlier ones of the same instances count until a read: these may have arrived there since.
+        """
         answered = {each["consumer_uuid"]: each for each in values}
         for reservation in reservations:
             claim = self._claims[reservation]
             row = of_consumer[claim.consumer]
             if not self._is_replaced(row):
                 self._answered[claim.consumer] = answered[claim.consumer]
-                for earlier in self.of((reservation.uuid,)):
-                    if (known := self._claims[earlier].row) is not None:
-                        due_at = self.clock() + CLOSE_OWN_AFTER_SECONDS
-                        self.over[known.id] = due_at, known.generation
-                        self.release(earlier)
-            self._show(reservation)
             claim.since = self.reader.reads + 1
             self._attach(claim, row)
             self.reader.ids.written.add((row.id, row.generation))
@@ -352,6 +349,8 @@ class SharedReservations(Reservations):
         if answered is not None and answered["request_id"] == claim.row.request_id:
             del self._answered[claim.consumer]
         self.release(claim.reservation)
+        for later in self.of((claim.reservation.uuid,)):
+            self._show(later)
 
     def settle(self, now: float, found: Sequence[Any] = ()) -> None:
         """End every claim that the rows just read speak of."""

@@ -211,9 +211,9 @@ class Worker:
         """Whether *pick*, a reservation, is in the database."""
         return self.manager.reservations.claim(pick).since is not None
 
-    def decide(self, request_id: str, ram_mb: int, *names: str) -> Pending:
+    def decide(self, request_id: str, ram_mb: int, *names: str, **how: Any) -> Pending:
         """A request that is taken apart: decided now on what is known, claimed later."""
-        spec = a_request(flavor={"memory_mb": ram_mb, "root_gb": 0})
+        spec = a_request(flavor={"memory_mb": ram_mb, "root_gb": 0}, **how)
         record = DecisionRecord(request_id, names, len(names), seed=0)
         request = Request(Context(request_id), spec, names, with_alternates=False)
         with self.driver.claims.open(request) as claiming:
