@@ -172,7 +172,7 @@ def _answer(settings: Settings, table: HostTable, line: Line) -> list[Any]:
             rows=rows,
             room=room,
         )
-    except errors.NoValidHost:
+    except (errors.NoValidHost, errors.InvalidRequest):
         return []
     record.note_chosen(selections_of(placement, settings.zone_if_none))
     for each in reversed(placement.reservations):

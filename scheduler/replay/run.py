@@ -151,7 +151,7 @@ class Run:
         self, arrival: Arrival, spec: objects.RequestSpec, uuids: Sequence[str]
     ) -> None:
         """Explain the refusal if it is among the worst: decided again, with the reasons."""
-        rank = (-arrival.count * arrival.flavor.memory_mb, self._now)
+        rank = (-arrival.count * _size(arrival)[1], self._now)
         if len(self._worst) == WORST and rank >= self._worst[-1][0]:
             return
         seed = self._seed + self.decisions
@@ -230,8 +230,10 @@ def _uuid(number: int, kind: str = "8") -> str:
 
 
 def _size(arrival: Arrival) -> Size:
+    """The size that was asked for; as in a decision, what the flavor lacks is 0."""
     flavor = arrival.flavor
-    return flavor.vcpus, flavor.memory_mb, (flavor.root_gb + flavor.ephemeral_gb) * 1024
+    disk_gb = (flavor.root_gb or 0) + (flavor.ephemeral_gb or 0)
+    return flavor.vcpus or 0, flavor.memory_mb or 0, disk_gb * 1024
 
 
 def _mean(samples: Sequence[dict[str, Any]]) -> dict[str, Any]:

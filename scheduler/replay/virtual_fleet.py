@@ -182,7 +182,7 @@ class VirtualFleet:
         """Decide *spec* for the servers *uuids*, one that it names itself, or nameless ones.
 
         A server that has its place already is moved: the new one replaces it.  *spec* is not
-        changed.  Where there is no host the record says so, *wants_detail* with the reasons of the
+        changed.  Where it is refused the record says so, *wants_detail* with the reasons of the
         hosts, and nothing has changed.
         """
         request = Request(self._context, spec, tuple(uuids), with_alternates)
@@ -198,7 +198,7 @@ class VirtualFleet:
         )
         try:
             decided = self.driver.decide(request, record)
-        except errors.NoValidHost as error:
+        except (errors.NoValidHost, errors.InvalidRequest) as error:
             record.outcome, record.failure = errors.code_of(error), error_text(error)
             return Outcome(record)
         self.spec_of.update(dict.fromkeys(request.names, spec))

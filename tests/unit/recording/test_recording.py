@@ -90,6 +90,13 @@ def test_every_decision_gets_its_recorded_answer(recorded):
     assert (tally.decisions, tally.same, tally.gaps, tally.different) == (22, 22, [], [])
 
 
+def test_what_is_refused_as_wrong_by_now_is_another_answer(recorded):
+    path = changed(*recorded, 1, lambda each: each["spec"]["nova_object.data"].pop("flavor"))
+    tally = judged(path).tally
+    assert (tally.decisions, len(tally.different)) == (22, 1)
+    assert ": refused, recorded host-" in tally.different[0]
+
+
 def test_each_state_is_complete(recorded):
     """A line without its changes leads to other answers: the proof that they matter."""
     (path,) = recorded

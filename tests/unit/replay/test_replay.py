@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from scheduler import objects
 from scheduler.introspection.what_if import Overlay, values_of
 from scheduler.replay import measures, report, sizing
 from scheduler.replay.comparing import Comparison
@@ -73,6 +74,18 @@ def test_nothing_counts_before_the_warm_up_is_over():
     run = Run(a_fleet("1 × 8 cores/64 GiB"), warm_up_seconds=100)
     play(run, [an_arrival(0, LARGE), an_arrival(10), an_arrival(200)])
     assert (run.result()["requests"], run.result()["requests_refused"]) == (1, 1)
+
+
+def test_recorded_requests_without_sizes_and_those_that_are_refused_as_wrong():
+    bare = objects.Flavor(id=3, name="bare")
+    run = Run(a_fleet("1 × 8 cores/64 GiB"))
+    wrong = an_arrival(1, bare, spec=objects.RequestSpec(num_instances=1))
+    sized = objects.RequestSpec(flavor=LARGE, num_instances=1)
+    play(run, [an_arrival(0, bare, spec=sized), wrong])
+    found = run.result()
+    assert (found["requests"], found["requests_refused"]) == (2, 1)
+    (refused,) = found["worst_refusals"]
+    assert refused["because"].startswith("Invalid request: RequestSpec.flavor")
 
 
 def test_groups_and_zones_are_kept():
