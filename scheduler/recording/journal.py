@@ -195,7 +195,7 @@ class Journal:
             self._is_failing = False
         except Exception as error:  # noqa: BLE001 - the next line begins anew, with a gap
             with contextlib.suppress(OSError):
-                self._writer.close()
+                self._writer.give_up()
             self._lose(str(error), lines[begin:])
 
     def _lose(self, why: str, lines: list[Line]) -> None:

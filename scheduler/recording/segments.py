@@ -43,6 +43,7 @@ class Writer:
         self.file: gzip.GzipFile | None = None
         self._path = folder
         self._number = 0
+        self._is_on_disk = True
 
     def write(self, line: Line) -> None:
         """Write *line*; one with all hosts begins a new segment.  Raises OSError."""
@@ -56,6 +57,7 @@ class Writer:
         if self.file is None:
             return False
         self.file.flush()
+        self._is_on_disk = True
         return self._path.stat().st_size > self._most_bytes // SEGMENT_SHARE
 
     def close(self) -> None:
@@ -64,13 +66,21 @@ class Writer:
         if file is not None:
             file.close()
 
+    def give_up(self) -> None:
+        """End a segment that failed; one that was never whole on disk goes.  Raises OSError."""
+        try:
+            self.close()
+        finally:
+            if not self._is_on_disk:
+                self._path.unlink(missing_ok=True)
+
     def _begin(self) -> None:
         self.close()
         self._purge()
         self._number += 1
         began = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         self._path = self._folder / f"{self._worker}-{began}-{self._number:04}{SUFFIX}"
-        self.file = _begun(self._path, self._worker)
+        self.file, self._is_on_disk = _begun(self._path, self._worker), False
 
     def _purge(self) -> None:
         now, left = time.time(), self._most_bytes

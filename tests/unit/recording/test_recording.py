@@ -1,11 +1,13 @@
 """Recorded decisions: all are answered again as recorded, and what cannot be read is named."""
 
+import contextlib
 import dataclasses
 import gc
 import gzip
 import itertools
 import json
 import math
+import resource
 
 import pytest
 
@@ -137,13 +139,32 @@ def test_after_a_gap_everything_is_told_anew(tmp_path, monkeypatch):
     assert tally.same == tally.decisions == 23
 
 
-def test_what_could_not_be_written_is_a_gap(tmp_path, caplog):
+@contextlib.contextmanager
+def no_folder(folder):
+    yield
+    folder.mkdir()
+
+
+@contextlib.contextmanager
+def a_full_disk(folder):
+    """So few bytes are left that not even the header of a file has room."""
+    folder.mkdir()
+    _soft, hard = limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize("fault", [no_folder, a_full_disk])
+def test_what_could_not_be_written_is_a_gap_and_leaves_no_file(tmp_path, caplog, fault):
     folder, fleet = tmp_path / "away", a_fleet()
     journal = Journal(fleet.driver, Writer(folder, "worker", 1, 100))
     asked = itertools.count(23)
-    wait_until(lambda: fleet.place(a_request()) and next(asked) and journal.left_out > 4, 10)
+    with fault(folder):
+        wait_until(lambda: fleet.place(a_request()) and next(asked) and journal.left_out > 4, 10)
     assert caplog.text.count("Decisions are not recorded") == 1
-    folder.mkdir()
     play(fleet)
     journal.close()
     tally = judged(*sorted(folder.glob("*.gz"))).tally
