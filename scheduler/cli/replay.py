@@ -162,7 +162,7 @@ class Replay(command.Text):
             console.print(report.difference_sentence(each))
         for key, title, unit in report.SIZES:
             if (sizes := found.get(key)) is not None:
-                console.print(f"{title}: {sizes['median']:g} {unit}")
+                console.print(f"{title}: {report.size_text(key, sizes['median'])} {unit}")
 
 
 def _speed(runs: Collection[Run], lasts: float, seconds: float) -> str:
@@ -235,12 +235,12 @@ def _settings(name: str, parsed: argparse.Namespace) -> list[str]:
 
 def _sizes(subject: sizing.Subject, parsed: argparse.Namespace) -> dict[str, Any]:
     found = {}
-    for name, work, count in (
-        ("compact", sizing.compact, sizing.COMPACT_TRIALS),
-        ("inflate", sizing.inflate, sizing.INFLATE_TRIALS),
+    for name, work, count, bound in (
+        ("compact", sizing.compact, sizing.COMPACT_TRIALS, math.inf),
+        ("inflate", sizing.inflate, sizing.INFLATE_TRIALS, sizing.MOST_TIMES),
     ):
         if getattr(parsed, name):
             results = sizing.trials(work, subject, count, parsed.jobs)
             tracked = command.tracked(results, f"Trials ({name})", count)
-            found[name] = sizing.distribution(list(tracked))
+            found[name] = sizing.distribution(list(tracked), bound)
     return found

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from scheduler.replay import pages
 from scheduler.replay.run import DAY
+from scheduler.replay.sizing import MOST_TIMES
 
 _SHARES: Final = (
     ("Allocated share", "allocated_share"),
@@ -29,10 +30,16 @@ def to_html(document: Document) -> str:
         heads=["", *measure_heads(results)],
         measures=list(measure_rows(results)),
         charts=list(charts(results)),
-        sizes=[(title, unit, document[key]) for key, title, unit in SIZES if key in document],
+        sizes=[(*size, document[size[0]]) for size in SIZES if size[0] in document],
+        size_text=size_text,
         sentences=list(map(difference_sentence, document["differences"])),
         failures=list(_failures(results)),
     )
+
+
+def size_text(key: str, found: float) -> str:
+    """A number of one of SIZES, which may be more where the search ended at its bound."""
+    return f"{'at least ' * (key == 'inflate' and found >= MOST_TIMES)}{found:g}"
 
 
 def _picks(resources: Sequence[str]) -> Iterator[tuple[str, Pick]]:

@@ -22,6 +22,7 @@ COMPACT_TRIALS: Final = 11
 INFLATE_TRIALS: Final = 3
 #: Bisections end at so much of the fleet, or of the workload.
 PRECISION: Final = 0.01
+#: More is not tried.
 MOST_TIMES: Final = 64.0
 
 
@@ -111,7 +112,17 @@ def trials(work: Callable[..., Any], subject: Subject, count: int, jobs: int) ->
         _subject.clear()
 
 
-def distribution(results: Sequence[float]) -> dict[str, Any]:
-    """Least, median and most of the *results*, and all of them in order."""
+def distribution(results: Sequence[float], bound: float) -> dict[str, Any]:
+    """Least, median and most of the *results*, and all of them in order.
+
+    Each that has reached the *bound* may be more, the median if ``at_least`` is true.
+    """
     found = sorted(results)
-    return {"least": found[0], "median": found[len(found) // 2], "most": found[-1], "trials": found}
+    median = found[len(found) // 2]
+    return {
+        "least": found[0],
+        "median": median,
+        "most": found[-1],
+        "trials": found,
+        "at_least": median >= bound,
+    }
