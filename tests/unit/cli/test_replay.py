@@ -61,13 +61,14 @@ def test_other_fleets_and_another_file(replay, tmp_path):
     assert json.loads(out)["configurations"]["configured"]["end"]["hosts"] == 2
 
 
-def test_a_workload_that_fits_more_often_than_is_tried(replay, tmp_path):
+def test_one_request_that_fits_more_often_than_is_tried(replay, tmp_path):
     (tmp_path / "day.csv").write_text("arrival,lifetime,flavor\n0,1,1/1\n")
     page = tmp_path / "page.html"
     status, out, _err = replay(*FLEET, "--inflate", "-o", str(page))
     assert status == exit_codes.OK
     assert "Largest workload that this fleet holds: at least 64 times" in " ".join(out.split())
     assert "at least 64 times (median; at least 64 to" in " ".join(page.read_text().split())
+    assert page.read_text().count('<circle class="c0" cx="0.0" cy="') == 10  # one sample is a dot
     _status, out, _err = replay(*FLEET, "--inflate", "-f", "json")
     found = json.loads(out)["inflate"]
     assert (found["median"], found["at_least"]) == (64, True)
