@@ -261,6 +261,15 @@ ClassNotFound = _error(
 )
 BadCase = _error("BadCase", "%(place)s: %(reason)s")
 UnusableInput = _error("UnusableInput", "%(path)s, line %(line)s: %(reason)s")
+
+
+def unusable(path: Any, line: int, reason: str | Exception) -> NovaException:
+    """UnusableInput about a *line*, or about the whole file where the system cannot read it."""
+    if text := getattr(reason, "strerror", None):
+        return UnusableInput(f"{path}: {text}")
+    return UnusableInput(path=path, line=line, reason=str(reason))
+
+
 # Tables that are missing, too old, or not this project's to change.
 DatabaseNotReady = _error("DatabaseNotReady", "The database is not ready: %(reason)s")
 DatabaseReadOnly = _error(

@@ -77,7 +77,7 @@ def _warn(self: Any, segments: Sequence[Segment]) -> None:
 
 def _saved(path: Path, lines: Iterable[Line]) -> dict[str, Any]:
     if not is_recording(path):
-        raise errors.InvalidRequest(field="--output", reason=f"the name ends in {SUFFIX}")
+        raise errors.InvalidRequest(field="--output", reason=f"the name must end in {SUFFIX}")
     try:
         return {"decisions": save(path, lines), "file": str(path)}
     except OSError as error:

@@ -119,7 +119,7 @@ class Replay(command.Text):
         common = values_of(parsed.set)
         found = {CONFIGURED: Overlay.from_values(self.conf, common)}
         for text in parsed.against:
-            if Path(text).is_file():
+            if "=" not in text or Path(text).is_file():
                 name, conf = Path(text).stem, Overlay.from_values(_read_conf(text), common)
             else:
                 name = text
@@ -208,9 +208,13 @@ def _require_fits(fleet: VirtualFleet, workload: Workload, *, lenient: bool) -> 
 
 def _read_conf(path: str) -> cfg.ConfigOpts:
     try:
+        Path(path).read_bytes()
         conf = options.detached(files=[path])
         filter_scheduler.set_default_chain(conf)
         check.validate(conf)
+    except OSError as error:
+        reason = f"the file cannot be read: {error.strerror}"
+        raise errors.InvalidRequest(field=f"--against {path}", reason=reason) from error
     except cfg.Error as error:
         raise errors.InvalidRequest(field=f"--against {path}", reason=str(error)) from error
     return conf

@@ -172,7 +172,7 @@ class Segment:
                     yield number, line
                     number += 1
         except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
-            fault = errors.UnusableInput(path=self.path, line=number, reason=str(error))
+            fault = errors.unusable(self.path, number, error)
             if not self._lenient:
                 raise fault from error
             self.notes.append(str(fault))

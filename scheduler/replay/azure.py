@@ -112,7 +112,7 @@ def _pairs(path: Path, parse: Callable[..., Iterable[Any]]) -> Iterator[tuple[An
             first, second = parse(line, *text.split())
             yield first, second
     except (OSError, TypeError, ValueError) as error:
-        raise errors.UnusableInput(path=path, line=line, reason=str(error)) from error
+        raise errors.unusable(path, line, error) from error
 
 
 def _batches(
@@ -155,4 +155,4 @@ def _lines(path: Path, faults: Faults) -> Iterator[str]:
             for number, line in enumerate(file, 1):  # noqa: B007
                 yield line.rstrip("\n")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        faults.add(path, number + 1, str(error))
+        faults.add(path, number + 1, error)

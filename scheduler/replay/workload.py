@@ -100,9 +100,9 @@ class Faults:
         self.lenient = lenient
         self.notes: list[str] = []
 
-    def add(self, path: Path, line: int, reason: str) -> None:
+    def add(self, path: Path, line: int, reason: str | Exception) -> None:
         """Raise UnusableInput naming file and line, or note that the line is left out."""
-        error = errors.UnusableInput(path=path, line=line, reason=reason)
+        error = errors.unusable(path, line, reason)
         if not self.lenient:
             raise error
         self.notes.append(str(error))
@@ -117,7 +117,7 @@ def read_csv(path: Path, named: Mapping[str, objects.Flavor], faults: Faults) ->
             if arrival.at < last:
                 raise ValueError(f"the clock went back: arrival {arrival.at:g} after {last:g}")
         except ValueError as error:
-            faults.add(path, line, str(error))
+            faults.add(path, line, error)
             continue
         last = arrival.at
         arrivals.append(arrival)
@@ -142,7 +142,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 if row:
                     yield reader.line_num, dict(zip(header, map(str.strip, row), strict=False))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise errors.UnusableInput(path=path, line=0, reason=str(error)) from error
+        raise errors.unusable(path, 0, error) from error
 
 
 def _arrival(row: Mapping[str, str], line: int, flavors: dict[str, objects.Flavor]) -> Arrival:

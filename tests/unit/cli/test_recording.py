@@ -42,7 +42,7 @@ def test_files_are_written_anew(run, segment, tmp_path, verb):
     assert (status, f"22 decisions are in {target}" in out) == (exit_codes.OK, True)
     status, out, _err = run("recording", "check", str(target))
     assert "22 of 22 decisions got their recorded answer, 0 another one" in out
-    for name, complaint in (("new.jsonl.gz", "File exists"), ("new.txt", "ends in .jsonl.gz")):
+    for name, complaint in (("new.jsonl.gz", "File exists"), ("new.txt", "must end in .jsonl.gz")):
         status, _out, err = run("recording", verb, str(segment), "-o", str(tmp_path / name))
         assert status == exit_codes.FAILURE
         assert "--output: " in err

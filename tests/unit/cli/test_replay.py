@@ -93,7 +93,7 @@ def test_lenient_replays_say_what_they_left_out(replay, tmp_path):
             "line 5: flavor 64/256: No host fits: RamFilter",
         ),
         ([*FLEET, "--set", "ram_weight=1"], "--set ram_weight: no decision reads"),
-        ([*FLEET, "--against", "x"], "--set x: no value"),
+        ([*FLEET, "--against", "/x"], "--against /x: the file cannot be read: No such file"),
         ([*FLEET, "--without-host", "h"], "--without-host h"),
         ([*FLEET, "--scale-hosts", "0"], "--scale-hosts: 0 is out of bounds"),
         ([*FLEET, "--from-day", "9"], "day.csv: it has no arrivals"),

@@ -6,6 +6,7 @@ import math
 import pytest
 
 from scheduler import errors
+from scheduler.recording.segments import Segment
 from scheduler.replay.azure import read_azure
 from scheduler.replay.workload import Faults, flavors_named, read_csv
 
@@ -58,8 +59,22 @@ def test_a_file_without_columns_or_rows(tmp_path):
         read_csv(a_file(tmp_path, "arrival,count\n1,1\n"), {}, Faults())
     with pytest.raises(errors.InvalidRequest, match="no arrivals"):
         read_csv(a_file(tmp_path, HEADER), {}, Faults())
-    with pytest.raises(errors.UnusableInput, match="No such file"):
-        read_csv(tmp_path / "none.csv", {}, Faults())
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: read_csv(path, {}, Faults()),
+        lambda path: next(iter(Segment(path))),
+        lambda path: read_azure(path.parent, 1, Faults()),
+    ],
+    ids=["csv", "recording", "trace"],
+)
+def test_a_missing_file_is_named_once_and_without_a_line(tmp_path, read):
+    path = tmp_path / "flav_map.txt"
+    with pytest.raises(errors.UnusableInput) as caught:
+        read(path)
+    assert str(caught.value) == f"{path}: No such file or directory"
 
 
 def test_parts_of_a_workload(tmp_path):
