@@ -1,9 +1,9 @@
-"""The conductor claims an alternate of a reply, in the place of the host that failed."""
+"""The conductor claims an alternate in place of the host that failed; claims make way."""
 
 import pytest
 
 from conductor_stub.alternates import AlternateClaims
-from scheduler.claims.backend import Lost
+from scheduler.claims.backend import Booked, Lost
 from tests.builders import a_conf, a_request
 from tests.unit.claims.fleets import GB, Context, a_name
 
@@ -77,3 +77,16 @@ def test_a_host_that_is_gone_is_not_booked(fleet, worker, alternates):
     ((_first, second, _third),) = one.select("req-1", GB, a_name(), return_alternates=True)
     second.service_host = "elsewhere"
     assert not alternates.claim(CONTEXT, a_spec(GB), a_name(), second)
+
+
+def test_what_makes_way_counts_until_the_report_of_its_host_is_read(fleet, worker):
+    """Its instance may have arrived there unseen; so it has, here."""
+    one, name = worker(), a_name()
+    fleet.wait_for_host(name, GB)
+    (first,) = one.hosts("req-1", GB, name)
+    late = one.decide("req-2", 4 * GB, name, ignore_hosts=[first])
+    fleet.arrive(name, first)
+    assert late.book() == Booked(late.decided.selections)
+    assert one.free_mb()[first] == 3 * GB
+    one.manager.refresh()
+    assert one.free_mb()[first] == 3 * GB

@@ -221,19 +221,6 @@ def test_the_same_request_gets_the_same_answer_from_any_worker(fleet, worker):
     assert len(fleet.claims()) == 2
 
 
-def test_what_makes_way_counts_until_the_report_of_its_host_is_read(fleet, worker):
-    """Its instance may have arrived there unseen; so it has, here."""
-    one, name = worker(), a_name()
-    fleet.wait_for_host(name, GB)
-    (first,) = one.hosts("req-1", GB, name)
-    late = one.decide("req-2", 4 * GB, name, ignore_hosts=[first])
-    fleet.arrive(name, first)
-    assert late.book() == Booked(late.decided.selections)
-    assert one.free_mb()[first] == 3 * GB
-    one.manager.refresh()
-    assert one.free_mb()[first] == 3 * GB
-
-
 @pytest.mark.parametrize("is_known", [False, True])
 def test_the_same_request_decided_by_two_workers_at_once(fleet, worker, is_known):
     """Also where the claim of the first is learnt of before the second comes to write."""
