@@ -135,8 +135,8 @@ def _down(_filter: Any, host: HostState, _request: Any) -> tuple[str, str]:
 
 def _aggregate_specs(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
     wanted = demands_of(request)
-    text = ", ".join(f"{key} {value}" for key, value in wanted.items())
-    return f"aggregates with {text}", _metadata(host, wanted)
+    text = ", ".join(f"{key} {value}" for key, value in wanted)
+    return f"aggregates with {text}", _metadata(host, dict(wanted))
 
 
 def _capabilities(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:

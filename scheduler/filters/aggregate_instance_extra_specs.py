@@ -30,25 +30,30 @@ class AggregateInstanceExtraSpecsFilter(HostFilter):
         Raises InvalidRequest where an operator cannot compare what it is given.
         """
         if demands := demands_of(request):
-            key = "extra specs", tuple(demands.items())
             verdicts = hosts.per_document(
-                "aggregates", lambda each: _judge(each, demands), np.int8, key=key
+                "aggregates",
+                lambda each: _judge(each, demands),
+                np.int8,
+                key=("extra specs", demands),
             )
             yield MISSING, verdicts != Verdict.MISSING
             yield REFUSED, verdicts != Verdict.REFUSED
 
 
-def demands_of(request: Any) -> dict[str, str]:
-    """Requirements by metadata key: the extra specs that are unscoped or have our scope."""
-    return {
-        key.removeprefix(_SCOPE): requirement
+def demands_of(request: Any) -> tuple[tuple[str, str], ...]:
+    """Metadata keys and requirements: the extra specs that are unscoped or have our scope.
+
+    A key may be there in both ways.
+    """
+    return tuple(
+        (key.removeprefix(_SCOPE), requirement)
         for key, requirement in extra_specs_of(request).items()
         if ":" not in key or key.startswith(_SCOPE)
-    }
+    )
 
 
-def _judge(aggregates: list[Any], demands: dict[str, str]) -> Verdict:
-    for name, requirement in demands.items():
+def _judge(aggregates: list[Any], demands: tuple[tuple[str, str], ...]) -> Verdict:
+    for name, requirement in demands:
         values = aggregate_metadata.split_values(aggregates, name)
         if not values:
             return Verdict.MISSING

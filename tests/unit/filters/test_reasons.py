@@ -103,6 +103,8 @@ ROWS = [
      "aggregate_specs.missing"),
     ("AggregateInstanceExtraSpecsFilter", of({"n": "5"}), specs(n=">= 6"),
      "aggregate_specs.refused"),
+    ("AggregateInstanceExtraSpecsFilter", of({"n": "5"}),
+     specs(**{f"{SCOPE}:n": ">= 6", "n": ">= 4"}), "aggregate_specs.refused"),
     ("AggregateTypeAffinityFilter", of({"instance_type": "m1.small"}), {},
      "aggregate_type.not_named"),
     ("AggregateTypeAffinityFilter", of({"instance_type": "m1.tiny"}), {}, ""),
