@@ -120,6 +120,8 @@ class Checks:
         """By host the memory of the instances that are there, or that it is claimed for.
 
         Claims that went back do not count where a living scheduler has moved the instance since.
+        Nor do those of a late copy that takes a server which has arrived for one to be moved: its
+        caller is gone.
         """
         taken: dict[str, dict[str, int]] = {host: {} for host in self._fleet.hosts}
         for row in self._server.tables[INSTANCES].values():
@@ -129,7 +131,7 @@ class Checks:
             if (
                 row.closed_at is None
                 and row.host
-                and not self._is_over(row.consumer_uuid, row.host, row.source_host)
+                and not self._is_over(row.consumer_uuid, row.host)
                 and not self._is_moved(row)
             ):
                 taken[row.host][row.consumer_uuid] = row.memory_mb // 1024
