@@ -81,7 +81,8 @@ def test_broker_check(rabbitmq, vhost, trust, tmp_path, capsys, host, trusted, o
     }
     config.write_text(render(settings))
     capsys.readouterr()
-    status = app.main(["--config-file", str(config), "broker", "check", "-f", "json"])
+    words = ["broker", "check", "-f", "json", "--timeout", "60"]
+    status = app.main(["--config-file", str(config), *words])
     row = json.loads(capsys.readouterr().out)[0]
     if refusal is None:
         assert row["state"] == "connected"
