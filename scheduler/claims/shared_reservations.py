@@ -145,9 +145,9 @@ class SharedReservations(Reservations):
         ]
 
     def claim_of(self, consumer: str) -> Any:
-        """The row of the open claim of *consumer*, None where none is known."""
-        rows = (self._claims[each].row for each in self.of((consumer,)))
-        return next((row for row in rows if row is not None), None)
+        """The row of the latest open claim of *consumer*, None where none is known."""
+        several = (self._claims[each].row for each in self.of((consumer,)))
+        return max(filter(None, several), key=lambda row: row.id, default=None)
 
     def release(self, reservation: Reservation) -> None:
         """See the base class."""

@@ -349,7 +349,7 @@ class TableUpdater:
     def _settle(self, found: Sequence[Any], now: float) -> None:
         """End reservations by the rows just *found*, and by those of late, not shown again.
 
-        A reservation may be made, or a claim counted, after the row was read that tells that its
+        A reservation may be made, or a claim counted, after the row was read that says that its
         instance is gone.
         """
         self.reservations.take_claims()
