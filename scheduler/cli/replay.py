@@ -68,7 +68,7 @@ class Replay(command.Text):
         ),
         _of_fleet("--scale-hosts", type=float, default=1.0, metavar="FACTOR", help=_SCALED),
         repeated("--flavor", "NAME=VCPUS/GIB[/DISK_GB]", "a flavor of a CSV file", group=_WORKLOAD),
-        _of_workload("--from-day", type=float, default=0.0, metavar="DAY", help="begin"),
+        _of_workload("--from-day", type=float, default=0.0, metavar="DAY", help="begin there"),
         _of_workload("--days", type=float, default=math.inf, metavar="DAYS", help="so many days"),
         _of_workload("--warm-up", type=float, default=0.0, metavar="HOURS", help=_WARM_UP),
         _of_workload("--lenient", action="store_true", help="leave out what cannot be read"),
