@@ -7,6 +7,7 @@ import gc
 import json
 import os
 import runpy
+import signal
 import sys
 import threading
 import time
@@ -137,6 +138,8 @@ class Watch:
         self._thread(target=self._run, name="watch", daemon=True).start()
 
     def _run(self) -> None:
+        # Else it gets the signal, and with it the launcher's handler, which starts services anew.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         kept, began = Kept(self._folder / f"{os.getpid()}.json"), time.monotonic()
         while True:
             self._sleep(self._every_seconds)
