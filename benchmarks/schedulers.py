@@ -24,9 +24,9 @@ from scheduler.replay.run import DAY
 from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.replay.workload import Arrival, Faults
 
+#: Between two times of the trace.
+PERIOD_SECONDS = 300.0
 FLEET = "{} × 64 cores/256 GiB, 3 zones"
-#: The hosts that the trace's arrivals fill.
-HOSTS_OF_TRACE = 2_000
 PER_CENT = 100
 
 
@@ -38,7 +38,7 @@ class Claimed(NamedTuple):
 
 
 def arrivals(given: argparse.Namespace) -> list[tuple[float, Arrival]]:
-    """The busiest part of the day, once for each fleet of the trace's size; seconds from 0."""
+    """The busiest part of the day, some copies of it; seconds from 0."""
     rng = random.Random(given.seed)
     trace = read_azure(given.trace, given.seed, Faults())
     day = trace.between(given.day * DAY, (given.day + 1) * DAY).arrivals
@@ -46,9 +46,12 @@ def arrivals(given: argparse.Namespace) -> list[tuple[float, Arrival]]:
     counts = [bisect.bisect_left(times, at + length) - number for number, at in enumerate(times)]
     first = counts.index(max(counts))
     busy = day[first : first + counts[first]]
-    copies = range(given.hosts // HOSTS_OF_TRACE)
-    # Times of the trace are whole periods: its requests come evenly here.
-    found = [(rng.uniform(0, length), each) for _copy in copies for each in busy]
+    # Times of the trace are whole periods of five minutes: its requests come evenly within them.
+    found = [
+        (each.at - busy[0].at + rng.uniform(0, PERIOD_SECONDS), each)
+        for _copy in range(given.copies)
+        for each in busy
+    ]
     return sorted(found, key=lambda pair: pair[0])
 
 
@@ -69,6 +72,7 @@ class Race:
         self.waits: list[float] = []
         self._free = [0.0] * schedulers
         self._claimed: list[Claimed] = []
+        self._ends: list[tuple[float, int, Reservation]] = []
         self._numbers = itertools.count()
 
     def play(self, requests: Sequence[tuple[float, Arrival]]) -> None:
@@ -91,6 +95,8 @@ class Race:
     def _is_claimed(self, at: float, arrival: Arrival) -> bool:
         """Decide on what was claimed before *at*; False where others claim on its hosts first."""
         self.decisions += 1
+        while self._ends and self._ends[0][0] <= at:
+            self.fleet.remove([heapq.heappop(self._ends)[-1]])
         self._claimed = [each for each in self._claimed if each.at > at]
         unseen = list(itertools.chain.from_iterable(each.servers for each in self._claimed))
         spec = arrival.request()
@@ -104,6 +110,8 @@ class Race:
             self.lost += 1
             return False
         self._claimed.append(Claimed(at + self.seconds, outcome.servers))
+        for server, lifetime in zip(outcome.servers, arrival.lifetimes, strict=True):
+            heapq.heappush(self._ends, (at + lifetime, next(self._numbers), server))
         return True
 
 
@@ -123,11 +131,12 @@ def main() -> int:
     add = parser.add_argument
     add("trace", type=Path, help="folder of the packed trace")
     add("--hosts", type=int, default=100_000)
+    add("--copies", type=int, default=50, help="of the trace, which fills 2,000 hosts")
     add("--schedulers", type=int, nargs="+", default=[1, 10])
     add("--milliseconds", type=float, default=20.0, help="from the read to the written claim")
     add("--subset", type=int, nargs="+", default=[1, 100], help="host_subset_size")
     add("--day", type=int, default=25)
-    add("--minutes", type=int, default=60, help="taken of the day: its busiest part")
+    add("--minutes", type=int, default=5, help="taken of the day: its busiest part")
     add("--seed", type=int, default=0)
     given = parser.parse_args()
     requests = arrivals(given)
