@@ -7,9 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from oslo_config import cfg
 from sqlalchemy import Connection
 
 from conductor_stub.compute import registration
+from scheduler import conf as options
 from scheduler import objects
 from scheduler.engine.evaluation import weigh
 from scheduler.hosts.candidates import Candidates, Scope
@@ -20,7 +22,6 @@ from scheduler.testing import (
     HOST,
     NOW,
     OWN_UUID,
-    a_conf,
     a_fleet,
     a_host,
     a_request,
@@ -45,6 +46,14 @@ __all__ = [
     "put_node",
     "verdict",
 ]
+
+
+def a_conf(**overrides: Any) -> cfg.ConfigOpts:
+    """Every option at its default but those given: of ``[filter_scheduler]``, or group__name."""
+    parts = {tuple(name.rpartition("__")[::2]): value for name, value in overrides.items()}
+    return options.detached(
+        {(group or "filter_scheduler", name): value for (group, name), value in parts.items()}
+    )
 
 
 def examples(count: int) -> int:

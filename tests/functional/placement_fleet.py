@@ -112,8 +112,9 @@ class Worker:
     """One scheduler worker with claims in Placement; *policy* is ``[filter_scheduler]``."""
 
     def __init__(self, database, settings, policy=None, **options):
-        conf = a_conf(**{"enabled_filters": ["RamFilter"], **(policy or {})})
-        conf.set_override("claims", "placement", group="scheduler")
+        conf = a_conf(
+            **{"enabled_filters": ["RamFilter"], **(policy or {})}, scheduler__claims="placement"
+        )
         for name, value in options.items():
             conf.set_override(name, value, group="scheduler")
         plugin = loading.get_auth_plugin_conf_options(settings["auth_type"])

@@ -43,8 +43,7 @@ MOST_STEPS: Final = 200_000
 @functools.cache
 def configuration() -> Any:
     """Options of every scheduler."""
-    conf = a_conf(enabled_filters=["RamFilter"])
-    conf.set_override("claims", "database", group="scheduler")
+    conf = a_conf(enabled_filters=["RamFilter"], scheduler__claims="database")
     return conf
 
 

@@ -4,13 +4,11 @@ import contextlib
 
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
-from oslo_config import cfg
 
-from scheduler import conf as project_options
 from scheduler import errors, objects
 from scheduler.manager import SchedulerManager
 from scheduler.rpc.context import RequestContext
-from tests.builders import OWN_UUID, a_request
+from tests.builders import OWN_UUID, a_conf, a_request
 from tests.unit.rpc.fakes import RecordingDriver, a_selection
 
 CONTEXT = RequestContext("u", "p", overwrite=False)
@@ -24,11 +22,7 @@ NUMA_LIMITS = objects.NUMATopologyLimits(
 
 
 def a_manager(driver, max_instances=3, told=None, **more):
-    conf = cfg.ConfigOpts()
-    project_options.register_all(conf)
-    conf([], default_config_files=[], default_config_dirs=[])
-    for name, value in {"max_instances_per_request": max_instances, **more}.items():
-        conf.set_override(name, value, group="scheduler")
+    conf = a_conf(scheduler__max_instances_per_request=max_instances, **more)
     return SchedulerManager(conf, driver, told)
 
 
@@ -86,7 +80,11 @@ def test_a_size_that_the_flavor_lacks_is_named(name):
     ],
 )
 def test_what_is_too_large_is_named_with_the_option(changes, field):
-    manager = a_manager(RecordingDriver(), max_request_entries=4, max_request_text_characters=10)
+    manager = a_manager(
+        RecordingDriver(),
+        scheduler__max_request_entries=4,
+        scheduler__max_request_text_characters=10,
+    )
     with pytest.raises(errors.InvalidRequest, match=r"\[scheduler\] max_request_") as caught:
         manager.select_destinations(CONTEXT, spec_obj=a_request(**changes))
     assert field in caught.value.kwargs["field"]

@@ -17,18 +17,12 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "compatibility.md"
 BOTH = pytest.mark.parametrize("chosen", [CURRENT, NEWTON], ids=["current", "newton"])
 
 
-def conf_of(name):
-    conf = a_conf()
-    conf.set_override("semantics", name, group="scheduler")
-    return conf
-
-
 def test_the_option_chooses():
     assert semantics.from_conf(a_conf()) is CURRENT
-    assert semantics.from_conf(conf_of("newton")) is NEWTON
-    assert semantics.from_conf(conf_of("current")) is CURRENT
+    assert semantics.from_conf(a_conf(scheduler__semantics="newton")) is NEWTON
+    assert semantics.from_conf(a_conf(scheduler__semantics="current")) is CURRENT
     with pytest.raises(ValueError, match="juno"):
-        conf_of("juno")
+        a_conf(scheduler__semantics="juno")
 
 
 def test_every_entry_differs():

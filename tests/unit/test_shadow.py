@@ -96,11 +96,13 @@ def world(tmp_path):
 def a_world(folder, step_mb=STEP_MB, hosts=HOSTS, **filter_scheduler):
     url = f"sqlite:///{folder}/nova.sqlite"
     fleet.install(url, hosts)
-    conf = a_conf(**{"enabled_filters": ["RamFilter"], **filter_scheduler})
-    conf.set_override("connection", url, group="database")
-    conf.set_override("service_down_time", 3600)
-    conf.set_override("state_fresh_seconds", 0, group="scheduler")
-    conf.set_override("driver", DRIVER, group="scheduler")
+    conf = a_conf(
+        **{"enabled_filters": ["RamFilter"], **filter_scheduler},
+        database__connection=url,
+        DEFAULT__service_down_time=3600,
+        scheduler__state_fresh_seconds=0,
+        scheduler__driver=DRIVER,
+    )
     databases = Databases.from_conf(conf)
     world = World(build_manager(conf, databases), databases)
     try:
@@ -262,8 +264,7 @@ def test_a_shadow_needs_the_bus_and_the_filter_driver():
 
 
 def test_a_shadow_writes_nothing_and_has_a_name_of_its_own():
-    conf = a_conf()
-    conf.set_override("host", "here")
+    conf = a_conf(DEFAULT__host="here")
     assert transport.is_in_process(conf)
     conf.set_override("transport_url", "rabbit://somewhere")
     conf.set_override("claims", "database", group="scheduler")

@@ -72,8 +72,7 @@ class Decider:
 
     def __init__(self, manager: HostManager) -> None:
         self._manager = manager
-        conf = a_conf(enabled_filters=FILTERS)
-        conf.set_override("service_down_time", DOWN_SECONDS)
+        conf = a_conf(enabled_filters=FILTERS, DEFAULT__service_down_time=DOWN_SECONDS)
         self._settings = Settings.from_conf(conf, manager)
 
     def answers(self) -> list[Any]:
@@ -109,10 +108,11 @@ class Decider:
 def a_manager(writers: Writers, overlap_seconds: int) -> Iterator[HostManager]:
     """Every read of which reads heartbeats, too."""
     database = Database(writers.database.url)
-    conf = a_conf()
-    conf.set_override("refresh_overlap_seconds", overlap_seconds, group="scheduler")
-    # Full reads would repair what this is looking for.
-    conf.set_override("full_refresh_interval_seconds", 10**9, group="scheduler")
+    conf = a_conf(
+        scheduler__refresh_overlap_seconds=overlap_seconds,
+        # They would repair what this is looking for.
+        scheduler__full_refresh_interval_seconds=10**9,
+    )
     with mock.patch.object(fleet_poll, "LATE_SECONDS", 0):
         yield HostManager(conf, CellsReader(conf, Databases(database)), writers.clock)
     database.dispose()

@@ -172,9 +172,9 @@ class Worker:
     def __init__(self, database, clock=None, driver="filter_scheduler", filters=("RamFilter",)):
         self.database = Database(database.url, settings=SETTINGS)
         self.driver_name = driver
-        conf = a_conf(enabled_filters=list(filters))
-        conf.set_override("claims", "database", group="scheduler")
-        conf.set_override("driver", driver, group="scheduler")
+        conf = a_conf(
+            enabled_filters=list(filters), scheduler__claims="database", scheduler__driver=driver
+        )
         cells = CellsReader(conf, Databases(self.database))
         reservations = loading.reservations_from_conf(conf, self.database)
         self.manager = load_host_manager(conf, cells, reservations)

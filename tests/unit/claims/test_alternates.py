@@ -12,8 +12,7 @@ CONTEXT = Context("req-conductor")
 
 @pytest.fixture
 def alternates(fleet):
-    conf = a_conf(enabled_filters=["RamFilter"])
-    conf.set_override("ram_allocation_ratio", 1.0)
+    conf = a_conf(enabled_filters=["RamFilter"], DEFAULT__ram_allocation_ratio=1.0)
     return AlternateClaims(conf, fleet.database, fleet.clock)
 
 

@@ -27,8 +27,7 @@ FILTER, CHANCE = "filter_scheduler", "chance_scheduler"
 
 
 def configured(claims=None, driver=FILTER, **claims_options):
-    conf = a_conf()
-    conf.set_override("driver", driver, group="scheduler")
+    conf = a_conf(scheduler__driver=driver)
     if claims is not None:
         conf.set_override("claims", claims, group="scheduler")
     for name, value in claims_options.items():

@@ -4,24 +4,10 @@ import json
 import pathlib
 from typing import Any
 
-from oslo_config import cfg
-
-from scheduler import conf as options
 from scheduler import objects
 
 WIRE = pathlib.Path(__file__).parents[2] / "data" / "wire"
 UUIDS = [f"f4a0f8c0-0000-4000-8000-00000000000{number}" for number in range(1, 10)]
-
-
-def conf(**overrides: Any) -> cfg.ConfigOpts:
-    """All options; ``group__name=value`` overrides one."""
-    made = cfg.ConfigOpts()
-    options.register_all(made)
-    made([], project="nova", default_config_files=[], default_config_dirs=[])
-    for name, value in overrides.items():
-        group, _, option = name.rpartition("__")
-        made.set_override(option, value, group or None)
-    return made
 
 
 def wire(name: str) -> dict[str, Any]:

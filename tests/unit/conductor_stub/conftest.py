@@ -15,6 +15,7 @@ from conductor_stub.manager import ComputeTaskManager
 from conductor_stub.planning import Planner
 from scheduler.db import instances
 from scheduler.db.database import Database
+from tests.builders import a_conf
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.driving import wanted_of
 
@@ -94,7 +95,7 @@ class Conductor:
 
     @property
     def manager(self):
-        conf = builders.conf(**self.options)
+        conf = a_conf(**self.options)
         failures = Failures(self.database, self.told, host="sched1")
         planner = Planner(conf, self.database, self.scheduler)
         parts = (planner, self.compute, failures, self.claims, conf.default_availability_zone)

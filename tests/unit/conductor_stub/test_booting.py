@@ -9,6 +9,7 @@ from conductor_stub.booting import BootRequest, Placement, Wishes
 from scheduler import errors, objects
 from scheduler.db import groups, instances
 from scheduler.rpc.context import RequestContext
+from tests.builders import a_conf
 from tests.unit.conductor_stub import builders
 
 ALIAS = '{"name": "gpu", "vendor_id": "10de", "device_type": "type-PCI", "numa_policy": "required"}'
@@ -106,7 +107,7 @@ def test_flavor_and_image_say_what_cells_and_devices_servers_get(database):
 
 def wishes(extra_specs, properties, semantics="current"):
     flavor = builders.flavor(extra_specs=extra_specs, vcpus=2)
-    conf = builders.conf(pci__alias=[ALIAS], scheduler__semantics=semantics)
+    conf = a_conf(pci__alias=[ALIAS], scheduler__semantics=semantics)
     return flavor, Wishes.from_flavor(flavor, booting.image_of("cirros", properties), conf)
 
 

@@ -11,6 +11,7 @@ from conductor_stub.compute import registration
 from conductor_stub.compute_rpcapi import METHODS, ComputeAPI
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
+from tests.builders import a_conf
 from tests.unit.conductor_stub import builders
 
 DEADLINE_SECONDS = 20
@@ -83,7 +84,7 @@ def cast(transport, hosts):
 
 
 def an_api(transport, cap=None, stores=None):
-    return ComputeAPI(transport, builders.conf(upgrade_levels__compute=cap), stores)
+    return ComputeAPI(transport, a_conf(upgrade_levels__compute=cap), stores)
 
 
 def read(method):

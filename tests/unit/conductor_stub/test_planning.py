@@ -10,6 +10,7 @@ from conductor_stub.planning import Planner
 from scheduler import errors, objects
 from scheduler.db import groups
 from scheduler.rpc.context import RequestContext
+from tests.builders import a_conf
 from tests.unit.conductor_stub import builders
 
 SPEC = objects.RequestSpec(instance_uuid=builders.UUIDS[0], flavor=builders.flavor())
@@ -39,7 +40,7 @@ class Scheduler:
 
 
 def hosts_for(database, scheduler, spec=SPEC, **options):
-    planner = Planner(builders.conf(**options), database, scheduler)
+    planner = Planner(a_conf(**options), database, scheduler)
     return planner.hosts_for(RequestContext(), [spec])
 
 
@@ -79,10 +80,8 @@ def test_a_policy_needs_what_enforces_it(database, policy, filters, weighers, mi
         group = groups.create(conn, "g", policy)
         server_rows.join_group(conn, group.uuid, [SPEC.instance_uuid])
     spec, scheduler = SPEC.copy(), Scheduler([[builders.selection("a")]])
-    options = {"enabled_filters": filters, "weight_classes": weighers}
     refusal = pytest.raises(errors.UnsupportedPolicyException, match=f"{missing} not configured")
     with refusal if missing else nullcontext():
-        options = {f"filter_scheduler__{name}": value for name, value in options.items()}
-        hosts_for(database, scheduler, spec, **options)
+        hosts_for(database, scheduler, spec, enabled_filters=filters, weight_classes=weighers)
     assert len(scheduler.sent) == (missing is None)
     assert missing or bool(spec.instance_group) is (policy != "something-else")

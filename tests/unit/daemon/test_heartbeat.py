@@ -13,10 +13,7 @@ BINARY = "nova-scheduler"
 
 
 def a_heartbeat(database, **options):
-    conf = a_conf()
-    conf.set_override("host", "sched1")
-    for name, value in options.items():
-        conf.set_override(name, value)
+    conf = a_conf(DEFAULT__host="sched1", **options)
     return ServiceHeartbeat(conf, database, BINARY, "scheduler")
 
 
@@ -30,7 +27,7 @@ def rows(database):
     [(True, False, None), (False, True, "New service disabled due to config option.")],
 )
 def test_new_row(database, enabled, disabled, reason):
-    a_heartbeat(database, enable_new_services=enabled).register()
+    a_heartbeat(database, DEFAULT__enable_new_services=enabled).register()
 
     (row,) = rows(database)
     assert (row.host, row.binary, row.topic) == ("sched1", BINARY, "scheduler")

@@ -15,10 +15,8 @@ RABBIT, IN_PROCESS = "rabbit://", "fake://"
 
 
 def configured(workers, claims, url):
-    conf = a_conf()
+    conf = a_conf(scheduler__workers=workers, scheduler__claims=claims)
     oslo_messaging.TransportURL.parse(conf, url)  # registers the library's options
-    conf.set_override("workers", workers, group="scheduler")
-    conf.set_override("claims", claims, group="scheduler")
     conf.set_override("transport_url", url)
     return conf
 

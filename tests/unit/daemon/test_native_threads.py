@@ -31,8 +31,7 @@ from scheduler.web import server
 from tests.builders import a_conf
 
 folder = pathlib.Path(sys.argv[1])
-conf = a_conf()
-conf.set_override("report_interval", 1)
+conf = a_conf(DEFAULT__report_interval=1)
 database = Database(f"sqlite:///{folder}/nova.sqlite")
 migration.sync(database)
 listening = server.bind("127.0.0.1", 0, "[x] y")

@@ -175,10 +175,13 @@ def test_another_login_at_placement_needs_a_restart(tmp_path, caplog):
 def test_the_manager_takes_all_over_at_once():
     driver = a_driver(a_fleet(4096, 8192))
     manager = SchedulerManager(a_conf(), driver)
-    conf = a_conf(enabled_filters=["DiskFilter"], weight_classes=[])
-    conf.set_override("max_instances_per_request", 1, group="scheduler")
-    conf.set_override("max_attempts", 7, group="scheduler")
-    conf.set_override("expose_reasons", True, group="scheduler")
+    conf = a_conf(
+        enabled_filters=["DiskFilter"],
+        weight_classes=[],
+        scheduler__max_instances_per_request=1,
+        scheduler__max_attempts=7,
+        scheduler__expose_reasons=True,
+    )
     before = driver.settings
 
     put_in_force = manager.reconfigured(conf)
@@ -200,8 +203,7 @@ def test_ratios_count_with_the_policy_or_not_at_all(monkeypatch):
     driver = a_driver(fleet)
     hosts = driver.host_manager
     hosts.refresh()
-    conf = a_conf()
-    conf.set_override("ram_allocation_ratio", 9.0)
+    conf = a_conf(DEFAULT__ram_allocation_ratio=9.0)
     taken = []
 
     def ratio():

@@ -18,11 +18,12 @@ def configured():
     made = []
 
     def make(connection, api=None, *, read_only=False):
-        conf = a_conf()
-        conf.set_override("connection", connection, group="database")
-        conf.set_override("connection", api, group="api_database")
-        conf.set_override("read_only", read_only, group="database")
-        conf.set_override("max_retries", 0, group="api_database")
+        conf = a_conf(
+            database__connection=connection,
+            api_database__connection=api,
+            database__read_only=read_only,
+            api_database__max_retries=0,
+        )
         made.append(Databases.from_conf(conf))
         return made[-1]
 

@@ -49,9 +49,7 @@ def test_old_and_superfluous_records_go(conn, days_kept, most, left):
 
 
 def test_counts_of_a_daemon_since_a_time_and_what_is_shown_with_them(database):
-    now, conf = rows.utcnow(), a_conf()
-    conf.set_override("database", True, "explain")
-    conf.set_override("host", "sched1")
+    now, conf = rows.utcnow(), a_conf(explain__database=True, DEFAULT__host="sched1")
     with database.write() as conn:
         for hours, daemon in ((0.5, "sched1"), (2, "sched1"), (30, "sched1"), (0.5, "sched2")):
             decisions.add(conn, told(1), daemon, now - datetime.timedelta(hours=hours))

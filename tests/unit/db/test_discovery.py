@@ -31,8 +31,7 @@ def nova(make_url):
 def discover(nova: Nova, main: str = "cell0") -> list[tuple[str, str]]:
     """What is mapped after a run of the scheduler *controller*."""
     databases = Databases(Database(nova.urls[main]), Database(nova.urls["api"]))
-    conf = a_conf()
-    conf.set_override("host", "controller")
+    conf = a_conf(DEFAULT__host="controller")
     HostDiscovery(conf, databases, BINARY).run()
     databases.dispose()
     return [tuple(row) for row in nova.execute("api", MAPPINGS)]

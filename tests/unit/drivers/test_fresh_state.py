@@ -110,7 +110,5 @@ def test_the_state_is_read_beside_the_requests():
 def test_where_placement_verifies_choices_the_state_may_be_a_second_old(
     claims, configured, seconds
 ):
-    conf = a_conf()
-    conf.set_override("claims", claims, group="scheduler")
-    conf.set_override("state_fresh_seconds", configured, group="scheduler")
+    conf = a_conf(scheduler__claims=claims, scheduler__state_fresh_seconds=configured)
     assert HostManager(conf, RowFleet(a_fleet(1))).state_fresh_seconds == seconds

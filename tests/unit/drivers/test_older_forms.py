@@ -120,8 +120,7 @@ class Bare:
 
 
 def load(cls):
-    conf = a_conf()
-    conf.set_override("driver", f"{__name__}.{cls.__name__}", group="scheduler")
+    conf = a_conf(scheduler__driver=f"{__name__}.{cls.__name__}")
     known = {"uuid": UUID, "cell_uuid": UUID}
     return loading.load(conf, Fleet(known, known))
 

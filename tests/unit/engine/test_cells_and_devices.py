@@ -25,8 +25,8 @@ def a_policy(semantics="current"):
     conf = a_conf(
         enabled_filters=["NUMATopologyFilter", "PciPassthroughFilter"],
         weight_classes=["nova.scheduler.weights.ram.RAMWeigher"],
+        scheduler__semantics=semantics,
     )
-    conf.set_override("semantics", semantics, group="scheduler")
     return Policy(
         chain=FilterChain(load_filters(conf)),
         weighers=load_weighers(conf),

@@ -135,9 +135,11 @@ def a_policy(rng, semantics):
         for name in ("ram", "disk", "cpu", "io_ops", "num_instances")
     }
     conf = a_conf(
-        enabled_filters=FILTERS, max_instances_per_host=rng.choice([2, 50]), **multipliers
+        enabled_filters=FILTERS,
+        max_instances_per_host=rng.choice([2, 50]),
+        **multipliers,
+        scheduler__semantics=semantics,
     )
-    conf.set_override("semantics", semantics, group="scheduler")
     weighers = load_weighers(conf)
     if rng.random() < 0.2:
         weighers.append(LooksAtInstances(conf))

@@ -117,8 +117,7 @@ def test_errors_have_stable_codes(error, code):
 def test_callers_get_counts_if_that_is_wanted(exposes):
     text = "No valid host was found. There are not enough hosts available."
     counts = " Removed of 2 hosts: RamFilter 2 (ram.insufficient 1, ram.physical 1)."
-    conf = a_conf()
-    conf.set_override("expose_reasons", exposes, group="scheduler")
+    conf = a_conf(scheduler__expose_reasons=exposes)
     fleet = a_fleet(512, 8192)
     fleet["compute_nodes"][1]["memory_mb"] = 256
     manager = SchedulerManager(conf, a_driver(fleet))

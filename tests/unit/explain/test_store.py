@@ -44,8 +44,7 @@ def test_no_more_records_are_kept_than_asked_for(database):
 
 @pytest.mark.parametrize("kind", ["read_only", "without tables"])
 def test_records_are_written_only_where_they_belong(tmp_path, kind):
-    conf = a_conf()
-    conf.set_override("database", True, group="explain")
+    conf = a_conf(explain__database=True)
     url = f"sqlite:///{tmp_path}/nova.sqlite"
     if kind == "read_only":
         migration.sync(Database(url))

@@ -16,11 +16,9 @@ def judge(cls: Any, host: Any = None, request: Any = None, **options: Any) -> st
     """The code of the reason for which *cls* removes the host; empty if it passes.
 
     *host* and *request* are what the builders make, or their arguments.  *options* are those of
-    ``[filter_scheduler]``, and ``semantics``.
+    ``[filter_scheduler]``, or ``group__name``.
     """
-    semantics = options.pop("semantics", "current")
     conf = a_conf(**options)
-    conf.set_override("semantics", semantics, group="scheduler")
     state = a_host(**(host or {})) if host is None or isinstance(host, dict) else host
     spec = a_request(**(request or {})) if request is None or isinstance(request, dict) else request
     return "".join(verdict(cls(conf), state, spec))

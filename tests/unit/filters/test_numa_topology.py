@@ -16,9 +16,7 @@ NICS = Pools.from_text('[{"vendor_id": "1", "product_id": "2", "numa_node": 1, "
 
 
 def a_filter(semantics="current"):
-    conf = a_conf()
-    conf.set_override("semantics", semantics, group="scheduler")
-    return NUMATopologyFilter(conf)
+    return NUMATopologyFilter(a_conf(scheduler__semantics=semantics))
 
 
 def asking(*cells, **fields):

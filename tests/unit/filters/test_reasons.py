@@ -22,6 +22,7 @@ TENANT, SCOPE = "filter_tenant_id", "aggregate_instance_extra_specs"
 AFFINITY, ANTI = {"policy": "affinity"}, {"policy": "anti-affinity"}
 POWER, BITS = [["ppc64le", "kvm", "hvm"]], {"maxphysaddr": {"bits": 45}}
 X86 = {"hw_architecture": "x86_64"}
+NEWTON = {"scheduler__semantics": "newton"}
 NIC = {"vendor_id": "8086", "product_id": "10ed", "count": 2}
 
 
@@ -95,7 +96,7 @@ ROWS = [
     ("AggregateMultiTenancyIsolation", of({f"{TENANT}2": "p2"}), {"project_id": "p1"},
      "multitenancy.other"),
     ("AggregateMultiTenancyIsolation", of({f"{TENANT}2": "p2"}), {"project_id": "p1"}, "",
-     {"semantics": "newton"}),
+     NEWTON),
     ("AggregateImagePropertiesIsolation", of({"os_type": "linux"}),
      {"image": {"os_type": "windows"}}, "image_isolation.other"),
     ("AggregateInstanceExtraSpecsFilter", of({"a:b": "1"}), specs(**{f"{SCOPE}:a:b": "1"}), ""),
@@ -141,9 +142,9 @@ ROWS = [
     ("ServerGroupAntiAffinityFilter", {"instances": [OWN_UUID, U1]},
      {"group": {**ANTI, "members": [U1]}}, ""),
     ("ServerGroupAntiAffinityFilter", {"instances": [U1]}, {"group": {**ANTI, "members": [U1]}},
-     "", {"semantics": "newton"}),
+     "", NEWTON),
     ("ServerGroupAntiAffinityFilter", {}, {"group": {**ANTI, "hosts": ["h1"]}},
-     "anti_affinity.full", {"semantics": "newton"}),
+     "anti_affinity.full", NEWTON),
     ("IsolatedHostsFilter", {}, {"image": {}}, "isolated.image_is_not",
      {"isolated_hosts": ["h1"]}),
     ("RetryFilter", {}, {"tried": [("h2", "n2"), ("h1", "n1")]}, "retry.tried"),
@@ -158,7 +159,7 @@ ROWS = [
     ("NUMATopologyFilter", {},
      specs(**{"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"}), ""),
     ("NUMATopologyFilter", {"numa_topology": host(cell())}, cells(want(), **devices(1)),
-     "numa.unfit", {"semantics": "newton"}),
+     "numa.unfit", NEWTON),
     ("NUMATopologyFilter", {"numa_topology": host(cell())}, cells(want(), **devices(1)), ""),
     ("PciPassthroughFilter", {"pci_stats": None}, devices(1), "pci.unreported"),
     ("PciPassthroughFilter", {"pci_stats": json.dumps([NIC])}, devices(3), "pci.lacking"),
@@ -180,17 +181,20 @@ def test_every_filter_and_reason_is_shown():
 
 @pytest.mark.parametrize("semantics", ["current", "newton"])
 def test_isolated_images(semantics):
-    options = {"isolated_images": ["i1"], "isolated_hosts": ["h1"], "semantics": semantics}
+    options = {"isolated_images": ["i1"], "scheduler__semantics": semantics}
     isolated, request = BY_NAME["IsolatedHostsFilter"], a_request()
     for image, hosts, reason in (("i1", ["h2"], "isolated.host_is_not"), ("i1", ["h1"], "")):
         request.image = objects.ImageMeta(id=image)
-        assert judge(isolated, {}, request, **{**options, "isolated_hosts": hosts}) == reason
+        assert judge(isolated, {}, request, **options, isolated_hosts=hosts) == reason
     request.image = objects.ImageMeta()
     if semantics == "newton":
         with pytest.raises(errors.InvalidRequest, match="image.id"):
-            judge(isolated, {}, request, **options)
+            judge(isolated, {}, request, **options, isolated_hosts=["h1"])
     else:
-        assert judge(isolated, {}, request, **options) == "isolated.image_is_not"
+        assert (
+            judge(isolated, {}, request, **options, isolated_hosts=["h1"])
+            == "isolated.image_is_not"
+        )
 
 
 @pytest.mark.parametrize(("types", "reason"), [([1, 1], ""), ([1, 2], "type.other")])
@@ -211,8 +215,7 @@ def test_flavors_on_the_host(types, reason):
     ],
 )
 def test_metrics(metrics, setting, reason):
-    conf = a_conf()
-    conf.set_override("weight_setting", setting, group="metrics")
+    conf = a_conf(metrics__weight_setting=setting)
     common = {"value": 0.5, "timestamp": "2026-01-01T00:00:00", "source": "x"}
     state = a_host(metrics=[{"name": name, **common} for name in metrics])
     assert "".join(verdict(BY_NAME["MetricsFilter"](conf), state, a_request())) == reason

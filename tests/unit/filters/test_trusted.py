@@ -30,16 +30,13 @@ def server(tmp_path, authority):
 
 
 def a_conf_for(server, **options):
-    conf = a_conf()
     values = {
         "attestation_server": NAME,
         "attestation_port": str(server.port),
         "attestation_server_ca_file": str(server.authority),
         **options,
     }
-    for name, value in values.items():
-        conf.set_override(name, value, group="trusted_computing")
-    return conf
+    return a_conf(**{f"trusted_computing__{name}": value for name, value in values.items()})
 
 
 def poll(server, **options):
@@ -117,8 +114,7 @@ class Scripted(AttestationService):
     """Answers every poll alike, without a server."""
 
     def __init__(self, lifetime, *entries):
-        conf = a_conf()
-        conf.set_override("attestation_auth_timeout", lifetime, group="trusted_computing")
+        conf = a_conf(trusted_computing__attestation_auth_timeout=lifetime)
         super().__init__(conf.trusted_computing)
         self.entries = entries
         self.polled = []

@@ -357,8 +357,7 @@ def test_without_any_state_there_is_no_decision(database, clock, monkeypatch):
     ids=str,
 )
 def test_hosts_up_are_those_heard_from(database, clock, changes, chosen, is_up):
-    conf = a_conf()
-    conf.set_override("semantics", chosen, group="scheduler")
+    conf = a_conf(scheduler__semantics=chosen)
     manager = HostManager(conf, a_reader(conf, database), clock)
     values = {
         name: rows.utcnow() + datetime.timedelta(seconds=value) if type(value) is int else value

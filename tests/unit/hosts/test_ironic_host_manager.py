@@ -43,8 +43,7 @@ def a_manager(conf, kind=IronicHostManager):
     ],
 )
 def test_names_of_the_host_manager(name, kind):
-    conf = a_conf()
-    conf.set_override("host_manager", name, group="scheduler")
+    conf = a_conf(scheduler__host_manager=name)
     assert host_manager_class(conf) is kind
 
 
@@ -102,8 +101,7 @@ def test_the_exact_filters_give_every_instance_a_node_of_its_own():
 )
 def test_filters_that_ask_what_nobody_knows_of_bare_metal_remove_it(filters, fields):
     """In Nova some of them fail the request."""
-    conf = a_conf(enabled_filters=filters)
-    conf.set_override("weight_setting", ["cpu.percent=1"], group="metrics")
+    conf = a_conf(enabled_filters=filters, metrics__weight_setting=["cpu.percent=1"])
     driver = drivers.load(conf, a_manager(conf))
     request = a_request(flavor={"memory_mb": 1}, ignore_hosts=["h1"], **fields)
     with pytest.raises(errors.NoValidHost):

@@ -148,11 +148,8 @@ def test_numbers_that_were_never_written_are_zero(name, column):
     ],
 )
 def test_ratios_for_hosts_that_have_none(semantics, options, expected):
-    conf = a_conf()
-    conf.set_override("semantics", semantics, group="scheduler")
-    for name, value in options.items():
-        conf.set_override(name, value)
-    found = Ratios.from_conf(conf)
+    of_default = {f"DEFAULT__{name}": value for name, value in options.items()}
+    found = Ratios.from_conf(a_conf(scheduler__semantics=semantics, **of_default))
     assert (found.cpu, found.ram, found.disk) == expected
 
 

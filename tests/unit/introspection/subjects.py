@@ -28,13 +28,10 @@ class World:
 
 @contextlib.contextmanager
 def a_world(folder: Path, hosts: int = 3, **options: Any) -> Iterator[World]:
-    """*hosts* compute hosts ``cmp1``, ``cmp2``, …, that have been read; options of [DEFAULT]."""
+    """*hosts* compute hosts ``cmp1``, ``cmp2``, …, that have been read, with *options*."""
     url = f"sqlite:///{folder}/nova.sqlite"
     fleet.install(url, [f"cmp{number}" for number in range(1, hosts + 1)])
-    conf = a_conf()
-    conf.set_override("connection", url, group="database")
-    for name, value in {"service_down_time": 3600, **options}.items():
-        conf.set_override(name, value)
+    conf = a_conf(database__connection=url, DEFAULT__service_down_time=3600, **options)
     databases = Databases.from_conf(conf)
     try:
         world = World(Subject(conf, build_manager(conf, databases), 1, 1), databases.main)

@@ -26,8 +26,7 @@ from tests.waiting import wait_until
 
 
 def a_fleet(**options):
-    conf = a_conf(**options)
-    conf.set_override("service_down_time", 1000)
+    conf = a_conf(**options, DEFAULT__service_down_time=1000)
     return VirtualFleet.from_description(conf, "6 × 8 cores/16 GiB/100 GiB, 2 zones")
 
 

@@ -37,8 +37,7 @@ def test_all_nodes_of_a_host_share_its_members():
     [("current", 2.0, 2.0), ("current", -1.5, 0.0), ("newton", -1.5, -1.5)],
 )
 def test_a_multiplier_below_0(cls, chosen, configured, used, caplog):
-    conf = a_conf(**{cls.multiplier_option: configured})
-    conf.set_override("semantics", chosen, group="scheduler")
+    conf = a_conf(**{cls.multiplier_option: configured}, scheduler__semantics=chosen)
 
     with caplog.at_level(logging.WARNING):
         assert cls(conf).multipliers(candidates(a_fleet({}, {}))) == used

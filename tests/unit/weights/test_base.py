@@ -39,8 +39,7 @@ def test_one_bad_value_spoils_all_and_is_told(metadata, caplog):
 
 
 def test_newton_asks_no_aggregate():
-    conf = a_conf()
-    conf.set_override("semantics", "newton", group="scheduler")
+    conf = a_conf(scheduler__semantics="newton")
     hosts = candidates(a_fleet({"aggregates": [{KEY: "-2"}]}, {}))
 
     assert RAMWeigher(conf).multipliers(hosts) == 1.0

@@ -17,11 +17,8 @@ def measured(**values):
 
 
 def weigher(setting, **options):
-    conf = a_conf()
-    conf.set_override("weight_setting", setting, group="metrics")
-    for name, value in options.items():
-        conf.set_override(name, value, group="metrics")
-    return MetricsWeigher(conf)
+    of_metrics = {f"metrics__{name}": value for name, value in options.items()}
+    return MetricsWeigher(a_conf(metrics__weight_setting=setting, **of_metrics))
 
 
 BOTH = [f"{FREQUENCY}=1", f"{IDLE}=-2.5"]

@@ -20,8 +20,7 @@ CPU = "nova.scheduler.weights.cpu.CPUWeigher"
 
 
 def loaded(semantics="current", **options):
-    conf = a_conf(**options)
-    conf.set_override("semantics", semantics, group="scheduler")
+    conf = a_conf(**options, scheduler__semantics=semantics)
     return [each.name.removesuffix("Weigher") for each in registry.load_weighers(conf)]
 
 

@@ -98,8 +98,7 @@ def test_one_that_another_worker_may_be_at_is_left_to_it_first(is_redelivered):
 
 
 def test_a_refusal_by_placement_is_not_laid_to_the_last_filter():
-    conf = a_conf()
-    conf.set_override("placement_refusals", 1, group="scheduler")
+    conf = a_conf(scheduler__placement_refusals=1)
     asked = Asked([*LOOK, NO_OFFER, NO_OFFER, NOTHING], query="chosen", options=conf)
     assert asked.hosts is None
     assert asked.record.chosen == asked.record.alternates == []
@@ -262,9 +261,7 @@ def test_an_instance_that_moves_keeps_what_it_has(vm_state, keeps):
 
 
 def test_a_reload_changes_what_is_asked_for():
-    conf = a_conf()
-    conf.set_override("placement_query", "fleet", group="scheduler")
-    conf.set_override("max_placement_results", 7, group="scheduler")
+    conf = a_conf(scheduler__placement_query="fleet", scheduler__max_placement_results=7)
     assert "limit=7&" in Asked([OFFERED, NOTHING, DONE], options=conf).paths[0]
     assert "limit=1000&" in Asked([OFFERED, NOTHING, DONE]).paths[0]
 

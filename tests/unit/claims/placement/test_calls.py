@@ -50,10 +50,11 @@ REQUESTER = Requester("p", "u", "req-1", math.inf)
 @contextlib.contextmanager
 def a_placement(*answers):
     with ReplayServer(answers) as server:
-        conf = a_conf()
-        conf.set_override("auth_type", "noauth", group="placement")
-        conf.set_override("endpoint_override", server.endpoint, group="placement")
-        conf.set_override("placement_query", "fleet", group="scheduler")
+        conf = a_conf(
+            placement__auth_type="noauth",
+            placement__endpoint_override=server.endpoint,
+            scheduler__placement_query="fleet",
+        )
         yield server, conf
 
 
@@ -228,8 +229,7 @@ def test_what_is_no_answer_makes_placement_unavailable(answer, text):
 def test_a_placement_that_cannot_be_logged_in_to_is_a_mistake_in_the_options():
     with pytest.raises(errors.ConfigurationError, match=r"\[placement\] auth_type"):
         PlacementClient.from_conf(a_conf())
-    conf = a_conf()
-    conf.set_override("auth_type", "nothing-like-that", group="placement")
+    conf = a_conf(placement__auth_type="nothing-like-that")
     with pytest.raises(errors.ConfigurationError, match=r"\[placement\].*nothing-like-that"):
         PlacementClient.from_conf(conf)
 

@@ -34,8 +34,7 @@ def aggregates(*names):
 def ask(networks, answers):
     """What comes out, and the paths of the calls; one server is both services."""
     with ReplayServer(answers) as server:
-        conf = a_conf()
-        conf.set_override("query_placement_for_routed_network_aggregates", True, group="scheduler")
+        conf = a_conf(scheduler__query_placement_for_routed_network_aggregates=True)
         for group in ("placement", "neutron"):
             conf.set_override("auth_type", "none", group=group)
             conf.set_override("endpoint_override", server.endpoint, group=group)

@@ -18,13 +18,9 @@ NO_FLEET = Fleet((), 0, None)
 DISABLED = "!COMPUTE_STATUS_DISABLED"
 
 
-def queries(spec, fleet=NO_FLEET, workarounds=None, **options):
-    conf = a_conf()
-    for name, value in options.items():
-        conf.set_override(name, value, group="scheduler")
-    for name, value in (workarounds or {}).items():
-        conf.set_override(name, value, group="workarounds")
-    texts = [each.for_fleet() for each in CandidateQuery(conf, None).wishes(spec, fleet)]
+def queries(spec, fleet=NO_FLEET, **options):
+    wishes = CandidateQuery(a_conf(**options), None).wishes(spec, fleet)
+    texts = [each.for_fleet() for each in wishes]
     return [urllib.parse.parse_qs(text, strict_parsing=True) for text in texts]
 
 
@@ -73,10 +69,16 @@ AGGREGATES = (
     an_aggregate(AGGREGATE, availability_zone="east, west", filter_tenant_id2="me"),
     an_aggregate(OTHER, **{"trait:CUSTOM_LICENSED": "required"}),
 )
-ZONES, TENANTS = "query_placement_for_availability_zone", "limit_tenants_to_placement_aggregate"
-NEEDED, ISOLATED = "placement_aggregate_required_for_tenants", "enable_isolated_aggregate_filtering"
-IMAGES = "query_placement_for_image_type_support"
-PREFILTER = "image_metadata_prefilter"
+ZONES, TENANTS = (
+    "scheduler__query_placement_for_availability_zone",
+    "scheduler__limit_tenants_to_placement_aggregate",
+)
+NEEDED, ISOLATED = (
+    "scheduler__placement_aggregate_required_for_tenants",
+    "scheduler__enable_isolated_aggregate_filtering",
+)
+IMAGES = "scheduler__query_placement_for_image_type_support"
+PREFILTER = "scheduler__image_metadata_prefilter"
 SCSI = {"hw_disk_bus": "scsi", "hw_cdrom_bus": "ide", "hw_vif_model": "spapr-vlan"}
 BUSES = "COMPUTE_NET_VIF_MODEL_SPAPR_VLAN,COMPUTE_STORAGE_BUS_IDE,COMPUTE_STORAGE_BUS_SCSI"
 ARM = {"hw_architecture": "aarch64", "hw_emulation_architecture": "x86_64"}
@@ -180,7 +182,7 @@ def test_pinned_cpus_are_asked_for_both_ways(topology, first, second):
     isolated = topology.cells[0].cpu_thread_policy == "isolate"
     traits = ["!HW_CPU_HYPERTHREADING"] if isolated else None
     assert [each.get("required") for each in found] == [traits, None]
-    assert len(queries(spec, workarounds={"disable_fallback_pcpu_query": True})) == 1
+    assert len(queries(spec, workarounds__disable_fallback_pcpu_query=True)) == 1
 
 
 def test_mixed_cpus_are_asked_for_by_cell_and_one_way():
@@ -212,7 +214,7 @@ def manager(*hosts):
     ],
 )
 def test_what_follows_from_the_fleet(bound_to, lowest, parts):
-    found = query(a_spec(), Fleet((), lowest, bound_to), max_placement_results=7)
+    found = query(a_spec(), Fleet((), lowest, bound_to), scheduler__max_placement_results=7)
     assert {name: found.get(name) for name in parts} == parts
 
 

@@ -13,8 +13,7 @@ from scheduler import errors, exit_codes
 from scheduler.db import aggregates, flavors, groups, instances, migration
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
-from tests.builders import put_node
-from tests.unit.conductor_stub import builders
+from tests.builders import a_conf, put_node
 
 SIZES = {"vcpus": 1, "memory_mb": 1, "local_gb": 1}
 NODE = {**SIZES, "hypervisor_type": "fake", "hypervisor_version": 1}
@@ -51,7 +50,7 @@ def run(database):
 
     def call(*words):
         output = io.StringIO()
-        program = conductor_daemon.Servers(builders.conf(), stdout=output)
+        program = conductor_daemon.Servers(a_conf(), stdout=output)
         program.databases = Databases(database)
         status = program.run(list(words))
         return status, output.getvalue()
@@ -104,7 +103,7 @@ def asked_for(database, *words, **options):
     parser = boot.Boot(argparse.Namespace(NAME="x"), None).get_parser("boot")
     arguments = parser.parse_args(["--flavor", "m1.tiny", "--image", "cirros", *words])
     with database.read() as conn:
-        return boot.boot_request(conn, arguments, builders.conf(**options))
+        return boot.boot_request(conn, arguments, a_conf(**options))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +134,7 @@ def test_what_does_not_exist_is_named(database, words, error, reason):
     ],
 )
 def test_places_that_exist_are_accepted(database, words, default_zone, placement):
-    made = asked_for(database, *words, default_schedule_zone=default_zone)
+    made = asked_for(database, *words, DEFAULT__default_schedule_zone=default_zone)
     assert (made.placement, made.flavor.name) == (placement, "m1.tiny")
 
 

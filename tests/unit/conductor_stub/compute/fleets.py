@@ -18,7 +18,7 @@ from scheduler import objects
 from scheduler.db import compute_nodes, instances
 from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext
-from tests.unit.conductor_stub import builders
+from tests.builders import a_conf
 
 CONTEXT = RequestContext(user_id="u", project_id="p")
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5)
@@ -80,7 +80,7 @@ class Fleet:
 
     def __init__(self, database: Database, **options: Any) -> None:
         self.database = database
-        self.conf = builders.conf(**options)
+        self.conf = a_conf(**options)
         self.by_name: dict[str, Host] = {}
         self.ends = Ends(self.conf, self.by_name)
         self.hosts = self.make()

@@ -13,7 +13,7 @@ from conductor_stub.compute.node_report import DEVICES_KEY, NodeReport
 from scheduler import errors, objects
 from scheduler.db import compute_nodes, groups, instances
 from scheduler.pci.devices import Pools
-from tests.unit.conductor_stub import builders
+from tests.builders import a_conf
 from tests.unit.conductor_stub.compute.fleets import an_instance
 from tests.unit.numa.builders import guest, want
 
@@ -25,7 +25,7 @@ CELL = profiles.NumaCell(frozenset(range(4)), 2048)
 def a_host(database, **kind):
     """A registered host of 4 vCPUs, 2048 MB (512 of them reserved) and 100 GB."""
     plan = profiles.HostPlan("h1", profiles.HostKind("k", 4, 2048, 100, **kind))
-    rows = HostRows(database, NodeReport(plan, builders.conf(), lambda: NOW))
+    rows = HostRows(database, NodeReport(plan, a_conf(), lambda: NOW))
     with database.write() as conn:
         registration.put_nodes(conn, [rows.new_row(conn)])
     return rows

@@ -42,7 +42,7 @@ def test_registering_again_keeps_instances_and_what_operators_added(fleet):
 
 
 def test_new_services_may_begin_disabled_and_are_heard_of(database):
-    hosts = Fleet(database, enable_new_services=False).hosts
+    hosts = Fleet(database, DEFAULT__enable_new_services=False).hosts
     hosts.heartbeat()
     hosts.heartbeat()
     with database.read() as conn:

@@ -9,7 +9,7 @@ import pytest
 from conductor_stub.compute.node_report import DEVICES_KEY, NodeReport
 from conductor_stub.compute.profiles import HostKind, HostPlan, NumaCell, PciPool
 from scheduler import errors, numa, objects
-from tests.unit.conductor_stub import builders
+from tests.builders import a_conf
 from tests.unit.numa.builders import guest, want
 
 CELL = NumaCell(
@@ -38,7 +38,7 @@ def a_node(*parts, stats=None, **options):
     )
     vcpus = sum(len(cell.cpus) for cell in cells) or 8
     kind = HostKind("k", vcpus, 8192, 100, numa_cells=cells, pci_pools=pools, stats=stats)
-    return NodeReport(HostPlan("h", kind), builders.conf(**options), lambda: NOW)
+    return NodeReport(HostPlan("h", kind), a_conf(**options), lambda: NOW)
 
 
 def an_instance(*requests, cells=None, policy=None, **more):
@@ -119,7 +119,9 @@ def test_a_report_does_not_fail_when_a_profile_shrank(caplog):
 
 def test_what_a_host_keeps_for_itself_counts_as_used():
     guests = [an_instance(memory_mb=1024, ephemeral_gb=5), an_instance(task_state="spawning")]
-    columns = a_node(reserved_host_memory_mb=100, reserved_host_disk_mb=1025).columns(guests, 0)
+    columns = a_node(
+        DEFAULT__reserved_host_memory_mb=100, DEFAULT__reserved_host_disk_mb=1025
+    ).columns(guests, 0)
     assert (columns["memory_mb_used"], columns["free_ram_mb"]) == (1636, 8192 - 1636)
     disk = [columns[name] for name in ("local_gb_used", "free_disk_gb", "disk_available_least")]
     assert disk == [27, 73, 73], "a begun GB of reserved disk counts whole"
@@ -140,7 +142,7 @@ def test_only_what_has_a_limit_is_checked(limits, refusal):
     present = [an_instance(vcpus=4, memory_mb=512, root_gb=50)]
     refused = pytest.raises(errors.ComputeResourcesUnavailable, match=refusal)
     with refused if refusal else nullcontext():
-        a_node(reserved_host_memory_mb=512).place(present, an_instance(), limits)
+        a_node(DEFAULT__reserved_host_memory_mb=512).place(present, an_instance(), limits)
 
 
 def test_stats_count_instances_as_text_but_not_a_faked_counter():
