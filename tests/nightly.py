@@ -39,9 +39,6 @@ Command = tuple[str, ...]
 SAMPLES: Final = {
     "recorded decisions": ("tests/vectors",),
     "placements asked for and listed": ("tests/functional/test_placement_decisions.py",),
-    "protocol of claims": (
-        *("tests/unit/claims/test_protocol.py", "tests/functional/claims/test_on_servers.py"),
-    ),
     "reloads": ("tests/functional/test_reload.py",),
     "properties": (
         *("tests/unit/filters/test_contract.py", "tests/unit/weights/test_contract.py"),
@@ -50,8 +47,6 @@ SAMPLES: Final = {
     ),
 }
 MANY: Final = {
-    "CLAIM_PROTOCOL_EXAMPLES": "100",
-    "CLAIM_PROTOCOL_SERVER_EXAMPLES": "20",
     "EXAMPLES_TIMES": "30",
     "PLACEMENT_FLEETS": "50",
     "RELOADS": "100",

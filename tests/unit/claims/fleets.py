@@ -171,7 +171,6 @@ class Worker:
 
     def __init__(self, database, clock=None, driver="filter_scheduler", filters=("RamFilter",)):
         self.database = Database(database.url, settings=SETTINGS)
-        self.driver_name = driver
         conf = a_conf(
             enabled_filters=list(filters), scheduler__claims="database", scheduler__driver=driver
         )
@@ -206,10 +205,6 @@ class Worker:
         """The hosts chosen."""
         answer = self.select(request_id, ram_mb, *names, **how)
         return [first.service_host for first, *_rest in answer]
-
-    def is_written(self, pick: Any) -> bool:
-        """Whether *pick*, a reservation, is in the database."""
-        return self.manager.reservations.claim(pick).since is not None
 
     def decide(self, request_id: str, ram_mb: int, *names: str, **how: Any) -> Pending:
         """A request that is taken apart: decided now on what is known, claimed later."""
