@@ -14,33 +14,17 @@ from tests.servers.rabbitmq import RabbitMQ
 from tests.world.deployment import Deployment, Settings
 from tests.world.process import Daemon
 
-#: Nova 34 leaves these to Placement; for the comparison it gets them from ``inside``.
-OURS_ALONE = ("AvailabilityZoneFilter", "RamFilter", "CoreFilter", "DiskFilter")
 FILTERS = (
-    "ComputeFilter",
-    *OURS_ALONE,
+    *("ComputeFilter", "AvailabilityZoneFilter", "RamFilter", "CoreFilter", "DiskFilter"),
     *PLACEMENT_FILTERS[1:],
     *("SameHostFilter", "DifferentHostFilter", "AggregateInstanceExtraSpecsFilter"),
     *("AggregateMultiTenancyIsolation", "JsonFilter", "NumInstancesFilter"),
     *("NUMATopologyFilter", "PciPassthroughFilter"),
 )
-ALIAS = {"vendor_id": "8086", "product_id": "1520", "device_type": "type-PCI", "name": "nic"}
-#: Both sides decide by these.
 SHARED: Settings = {
     "DEFAULT": {"service_down_time": 3600},  # nothing sends heartbeats for the hosts
     "filter_scheduler": {"enabled_filters": ",".join(FILTERS), "max_instances_per_host": 30},
     "scheduler": {"max_attempts": 3},
-}
-NOVA_ALONE: Settings = {
-    "filter_scheduler": {
-        "available_filters": [
-            "nova.scheduler.filters.all_filters",
-            *(f"tests.nova.inside.arithmetic.{name}" for name in OURS_ALONE),
-        ],
-        # Reads instances for every decision, as the judge is not a service that gets messages.
-        "track_instance_changes": False,
-    },
-    "pci": {"alias": str(ALIAS).replace("'", '"')},
 }
 
 
@@ -93,7 +77,7 @@ def deployed(
     bus = rabbitmq.url(vhost)
     with contextlib.ExitStack() as stack:
         shared = merged(SHARED, {"DEFAULT": {"transport_url": bus}})
-        made = tables.configured(folder, shared, NOVA_ALONE)
+        made = tables.configured(folder, shared)
         nova = NovaDriver(made.python, made.config, folder / "nova.log")
         stack.callback(nova.close)
         of_ours = merged(shared, {"api_database": {"connection": made.api_url}}, settings or {})

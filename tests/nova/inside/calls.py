@@ -16,16 +16,9 @@ def select(
     demand: Mapping[str, Any], returns_objects: bool = True, alternates: bool = False
 ) -> list[Any]:
     """Ask the scheduler for hosts; returns what :func:`told` makes of each instance's."""
-    return ask(a_request(demand), demand["uuids"], returns_objects, alternates)
-
-
-def ask(
-    request: Any, uuids: Sequence[str] | None, returns_objects: bool, alternates: bool
-) -> list[Any]:
-    """Ask the scheduler with a request that is built already."""
-    client = query.SchedulerQueryClient()
+    request, client = a_request(demand), query.SchedulerQueryClient()
     answered = client.select_destinations(
-        contexts.admin(), request, uuids, returns_objects, alternates
+        contexts.admin(), request, demand["uuids"], returns_objects, alternates
     )
     if not returns_objects:
         return [dict(each) for each in answered]

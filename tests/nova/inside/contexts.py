@@ -15,8 +15,8 @@ def admin() -> Any:
     return context.get_admin_context()
 
 
-def tenant(project: str = PROJECT) -> Any:
-    return context.RequestContext(USER, project, roles=["member"])
+def tenant() -> Any:
+    return context.RequestContext(USER, PROJECT, roles=["member"])
 
 
 def cell(name: str) -> Any:

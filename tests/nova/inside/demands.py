@@ -37,22 +37,19 @@ def a_request(demand: Mapping[str, Any]) -> Any:
     """The RequestSpec for what a test wrote down.
 
     Keys: ``uuids``; and if wanted ``flavor`` (fields), ``image`` (properties), ``group`` (uuid of
-    a server group, whose members the instances become), ``zone``, ``hints``, ``ignore_hosts``,
-    ``force_hosts``, ``force_nodes``, ``destination`` (fields of Destination; ``cell`` by name),
-    ``project``.
+    a server group, whose members the instances become), ``zone``, ``hints``, ``force_hosts``.
     """
-    context = contexts.tenant(demand.get("project", contexts.PROJECT))
     uuids = demand["uuids"]
     flavor = a_flavor(demand.get("flavor", {}))
     image = {"id": IMAGE, "properties": demand.get("image", {})}
     request = objects.RequestSpec.from_components(
-        context,
+        contexts.tenant(),
         uuids[0],
         image,
         flavor,
         hardware.numa_get_constraints(flavor, objects.ImageMeta.from_dict(image)),
         pci_request.get_pci_requests_from_flavor(flavor),
-        properties(demand),
+        {"scheduler_hints": demand.get("hints", {}), "force_hosts": demand.get("force_hosts")},
         a_group(demand.get("group"), uuids),
         demand.get("zone"),
         security_groups=objects.SecurityGroupList(objects=[]),
@@ -60,23 +57,6 @@ def a_request(demand: Mapping[str, Any]) -> Any:
     request.num_instances = len(uuids)
     utils.setup_instance_group(contexts.admin(), request)
     return request
-
-
-def properties(demand: Mapping[str, Any]) -> dict[str, Any]:
-    """What the API calls filter properties."""
-    named = ("ignore_hosts", "force_hosts", "force_nodes")
-    made = {name: demand[name] for name in named if name in demand}
-    made["scheduler_hints"] = demand.get("hints", {})
-    if "destination" in demand:
-        made["requested_destination"] = a_destination(demand["destination"])
-    return made
-
-
-def a_destination(fields: Mapping[str, Any]) -> Any:
-    made = dict(fields)
-    if "cell" in made:
-        made["cell"] = contexts.cell(made["cell"])
-    return objects.Destination(**made)
 
 
 def a_group(uuid: str | None, members: list[str]) -> Any:

@@ -6,7 +6,6 @@ from typing import Any
 
 from nova import objects
 from nova.objects import host_mapping
-from oslo_utils import timeutils
 
 from tests.nova.inside import contexts
 from tests.nova.inside.demands import IMAGE, a_flavor
@@ -23,8 +22,7 @@ CPU_INFO = {
 def add_host(cell: str, name: str, columns: Mapping[str, Any] | None = None) -> str:
     """Register a host with one node in a cell; returns the node's uuid.  See :func:`discover`.
 
-    *columns* are fields of ComputeNode; ``numa_cells`` and ``pci_pools`` stand for its NUMA
-    topology and devices.
+    *columns* are fields of ComputeNode.
     """
     mapping = contexts.cell(cell)
     with contexts.inside(mapping) as targeted:
@@ -76,43 +74,10 @@ def start_service(targeted: Any, name: str) -> None:
 def set_columns(node: Any, columns: Mapping[str, Any]) -> None:
     """Set fields of a ComputeNode from plain values."""
     for name, value in columns.items():
-        if name == "numa_cells":
-            node.numa_topology = numa_topology(value)
-        elif name == "pci_pools":
-            pools = [objects.PciDevicePool.from_dict(dict(pool)) for pool in value]
-            node.pci_device_pools = objects.PciDevicePoolList(objects=pools)
-        elif name == "supported_instances":
+        if name == "supported_instances":
             node.supported_hv_specs = [objects.HVSpec.from_list(each) for each in value]
         else:
             setattr(node, name, value)
-
-
-def numa_topology(cells: Sequence[Mapping[str, Any]]) -> str:
-    """A host's NUMA cells as its row has them, from ``{"cpus", "pcpus", "memory_mb"}`` each."""
-    made = [
-        objects.NUMACell(
-            id=number,
-            cpuset=set(cell.get("cpus", ())),
-            pcpuset=set(cell.get("pcpus", ())),
-            memory=cell["memory_mb"],
-            cpu_usage=0,
-            memory_usage=0,
-            pinned_cpus=set(),
-            siblings=[set(each) for each in cell.get("siblings", ())],
-            socket=number,
-            mempages=[
-                objects.NUMAPagesTopology(
-                    size_kb=4, total=cell["memory_mb"] * 256, used=0, reserved=0
-                ),
-                objects.NUMAPagesTopology(
-                    size_kb=2048, total=cell.get("large_pages", 0), used=0, reserved=0
-                ),
-            ],
-        )
-        for number, cell in enumerate(cells)
-    ]
-    topology: str = objects.NUMATopology(cells=made)._to_json()
-    return topology
 
 
 def change_host(name: str, columns: Mapping[str, Any]) -> None:
@@ -134,16 +99,6 @@ def change_service(name: str, fields: Mapping[str, Any]) -> None:
         service = objects.Service.get_by_compute_host(targeted, name)
         for field, value in fields.items():
             setattr(service, field, value)
-        service.save()
-
-
-def last_seen(name: str, seconds_ago: int) -> None:
-    """Let the last heartbeat of a host be some time ago."""
-    with contexts.inside(contexts.cell_of(name)) as targeted:
-        service = objects.Service.get_by_compute_host(targeted, name)
-        service.last_seen_up = timeutils.utcnow() - timeutils.datetime.timedelta(
-            seconds=seconds_ago
-        )
         service.save()
 
 

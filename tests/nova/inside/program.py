@@ -18,9 +18,9 @@ monkey_patch.patch(backend="threading")
 # Only now, as these would else settle on eventlet.
 from nova import config, exception, objects  # noqa: E402
 
-from tests.nova.inside import calls, fleet, judge, measuring  # noqa: E402
+from tests.nova.inside import calls, fleet, measuring  # noqa: E402
 
-ROOMS = {"measuring": measuring, "fleet": fleet, "calls": calls, "judge": judge}
+ROOMS = {"measuring": measuring, "fleet": fleet, "calls": calls}
 
 
 def main() -> None:
