@@ -1,10 +1,12 @@
 """The workloads that need no servers, at a size of seconds: they run and compare like with like."""
 
 import math
+import re
 
 import pytest
 
-from benchmarks import runner, workload
+from benchmarks import report, row_by_row, runner, workload
+from benchmarks.fleet import FleetPlan, rows
 
 pytestmark = pytest.mark.slow
 
@@ -33,3 +35,50 @@ def test_a_workload_is_well_formed(name):
     loaded = workload.load(name)
     assert loaded.rows
     assert loaded.tiny, "a test needs a size of its own"
+
+
+def test_the_page_has_a_place_for_every_workload():
+    places = re.findall(r"<!-- begin subjects (\S+)", report.PAGE.read_text(encoding="utf-8"))
+    assert sorted(set(places)) == workload.names()
+
+
+def content(**changes):
+    return {
+        "about": "something",
+        "common": {"run": "decision", "fleet": {"hosts": 10, "mix": "plain"}},
+        "subjects": {"a": {"fleet": {"hosts": 20}}, "b": None},
+        "rows": [{"what": "a to b", "value": "a.rate / b.rate", "at_least": 2}],
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"rounds": 4}, "rounds"),
+        ({"rows": [{"what": "x", "value": "c.rate"}]}, "no subject c"),
+        ({"rows": [{"what": "x", "value": "1"}]}, "rows: x"),
+        ({"rows": [{"what": "x", "value": "a.rate", "at": 1}]}, "unexpected keyword"),
+        ({"same_answers": [["a", "z"]]}, "no subject z"),
+        ({"common": {}}, "run is missing"),
+        ({"subjects": None}, "w: "),
+    ],
+)
+def test_a_mistake_is_named(changes, complaint):
+    with pytest.raises(workload.WorkloadError, match=complaint):
+        workload.parse("w", content(**changes))
+
+
+def test_answers_that_differ_end_the_run(monkeypatch):
+    tiny = workload.load("decision").at_tiny_size().only(["at_10000", "rows"])
+    monkeypatch.setattr(row_by_row, "decide", lambda hosts, *_rest: None)
+    with pytest.raises(runner.AnswersDiffer):
+        runner.run(tiny)
+
+
+def test_a_fleet_is_the_same_every_time():
+    plan = FleetPlan(hosts=30, mix="realistic", instances_per_host=1)
+    first = rows(plan)
+    rows.cache_clear()
+    assert rows(plan) == first
+    assert len({node["stats"] for node in first["compute_nodes"]}) == 30
