@@ -3,7 +3,7 @@
 import contextlib
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,10 @@ from tests.servers.rabbitmq import RabbitMQ
 from tests.world.deployment import Deployment, Settings
 from tests.world.process import Daemon
 
-FILTERS = (
-    *("ComputeFilter", "AvailabilityZoneFilter", "RamFilter", "CoreFilter", "DiskFilter"),
-    *PLACEMENT_FILTERS[1:],
-    *("SameHostFilter", "DifferentHostFilter", "AggregateInstanceExtraSpecsFilter"),
-    *("AggregateMultiTenancyIsolation", "JsonFilter", "NumInstancesFilter"),
-    *("NUMATopologyFilter", "PciPassthroughFilter"),
-)
+FILTERS = (*PLACEMENT_FILTERS, "AvailabilityZoneFilter", "RamFilter", "SameHostFilter")
 SHARED: Settings = {
     "DEFAULT": {"service_down_time": 3600},  # nothing sends heartbeats for the hosts
-    "filter_scheduler": {"enabled_filters": ",".join(FILTERS), "max_instances_per_host": 30},
-    "scheduler": {"max_attempts": 3},
+    "filter_scheduler": {"enabled_filters": ",".join(FILTERS)},
 }
 
 
@@ -41,7 +34,6 @@ class Deployed:
     deployment: Deployment
     daemon: Daemon
     bus: str
-    aggregates: dict[str, int] = field(default_factory=dict)
 
     def add_hosts(self, cell: str, *names: str, **columns: Any) -> None:
         """Register hosts with the same columns in a cell and map them."""

@@ -18,8 +18,8 @@ ANSWER_SECONDS = 120
 class NovaError(Exception):
     """An error that Nova's code raised.
 
-    ``kind`` is its class's name, ``is_no_valid_host`` and ``is_nova`` say whether it is caught by
-    ``except NoValidHost`` and ``except NovaException``, ``kwargs`` are its own, as text.
+    ``kind`` is its class's name, ``is_no_valid_host`` says whether ``except NoValidHost`` catches
+    it, ``kwargs`` are its own, as text.
     """
 
     def __init__(self, raised: Mapping[str, Any]) -> None:
@@ -27,7 +27,6 @@ class NovaError(Exception):
         self.kind: str = raised["class"]
         self.text: str = raised["text"]
         self.is_no_valid_host: bool = raised["is_no_valid_host"]
-        self.is_nova: bool = raised["is_nova"]
         self.kwargs: dict[str, str] = raised["kwargs"]
 
 

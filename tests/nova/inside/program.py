@@ -60,7 +60,6 @@ def described(error: Exception) -> dict[str, Any]:
         "class": type(error).__name__,
         "text": str(error),
         "is_no_valid_host": isinstance(error, exception.NoValidHost),
-        "is_nova": isinstance(error, exception.NovaException),
         "kwargs": {name: str(value) for name, value in getattr(error, "kwargs", {}).items()},
         "traceback": traceback.format_exc(),
     }

@@ -1,12 +1,10 @@
 """Orders in the forms of all versions: (order) -> rows, and what is told."""
 
-import json
 import re
 import threading
 
 import pytest
 
-from conductor_stub import wire_objects
 from conductor_stub.compute.endpoints import endpoints_of
 from scheduler import errors, objects
 from scheduler.db import instances
@@ -15,31 +13,7 @@ from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.compute.fleets import CONTEXT, FIRST, SECOND, an_instance, flavor
 
 SPEC = objects.RequestSpec(num_instances=1)
-OLD = {"request_spec": {}, "limits": {}, "admin_password": None, "injected_files": []}
-NEW = {**OLD, "request_spec": SPEC, "host_list": None, "accel_uuids": []}
-NO_DISKS = {"block_device_mapping": wire_objects.BlockDeviceMappingList()}
 BIG = flavor(id=7, name="big", memory_mb=1024)
-
-
-@pytest.mark.parametrize(
-    ("version", "order", "end"),
-    [
-        ("4", {**OLD, **NO_DISKS, "requested_networks": None}, {"reservations": None}),
-        ("4", {**OLD, "host_list": [], "security_groups": []}, {}),
-        ("5", {**NEW, **NO_DISKS}, {}),
-        ("6", NEW, {}),
-    ],
-)
-def test_every_version_is_served(fleet, version, order, end):
-    served = served_by(fleet)
-    assert sorted(served) == ["2", "3", "4", "5", "6"]
-    instance = an_instance(fleet.database)
-    build, terminate = served[version].build_and_run_instance, served[version].terminate_instance
-    build(CONTEXT, instance, image={}, filter_properties=None, node=SECOND, **order)
-    assert fleet.row(instance.uuid).launched_on == SECOND
-    assert json.loads(fleet.node(SECOND).stats).get("num_vm_active") == "1"
-    terminate(CONTEXT, instance, bdms=wire_objects.BlockDeviceMappingList(), **end)
-    assert fleet.node(SECOND).running_vms == 0
 
 
 def served_by(fleet):
