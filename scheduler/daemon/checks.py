@@ -6,7 +6,6 @@ names them all.  Nothing is written, and no secret is shown.
 
 import configparser
 import contextlib
-import dataclasses
 import functools
 import json
 import os
@@ -15,6 +14,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -289,16 +289,33 @@ def problems(
     makes all parts together, as at a start, where each by itself is right.  *into* is filled with
     what is read: plug-ins may read the process-wide options when they are imported.
     """
-    found = list(_files(source))
-    if found:
-        return found
-    try:
-        conf = startup.fill(source, into)
-        transport.complete(conf)
-    except errors.ConfigurationError as error:
-        return [_placed(problem_of(Kind.OPTION, error), startup.named_files(source))]
-    paths = startup.used_files(conf)
-    found = [problem_of(Kind.OPTION, error) for error in check.problems(conf)]
+    with tempfile.TemporaryDirectory() as folder:
+        paths = startup.named_files(source)
+        copies = {os.path.join(folder, f"{n}.conf"): path for n, path in enumerate(paths)}
+        found = [each for copy, path in copies.items() for each in _file(path, copy)]
+        if not found:
+            return _content(source, build, with_broker=with_broker, into=into)
+        if all(map(os.path.exists, copies)):
+            source = startup.Source((), source.prog, list(copies))
+            found += _content(source, build, with_broker=with_broker, into=into)
+
+    def named(text: str) -> str:
+        for copy, path in copies.items():
+            text = text.replace(copy, os.path.expanduser(path))
+        return text
+
+    return [replace(each, reason=named(each.reason), place=named(each.place)) for each in found]
+
+
+def _content(
+    source: startup.Source, build: Build, *, with_broker: bool, into: cfg.ConfigOpts | None
+) -> list[Problem]:
+    """See ``problems``; every file can be parsed."""
+    paths = startup.named_files(source)
+    unread, conf = _filled(source, into)
+    if conf is None:
+        return [_placed(each, paths) for each in unread]
+    found = [*unread, *(problem_of(Kind.OPTION, error) for error in check.problems(conf))]
     for setting, reason in names.unknown(conf, paths):
         option = f"[{setting.group}] {setting.name}"
         found.append(Problem(Kind.OPTION, option, reason, setting.place))
@@ -316,17 +333,54 @@ def problems(
     return [_placed(each, paths) for each in dict.fromkeys((*found, *questions))]
 
 
-def _files(source: startup.Source) -> Iterator[Problem]:
-    for path in startup.named_files(source):
-        file = pathlib.Path(path).expanduser()
+def _file(path: str, copy: str) -> Iterator[Problem]:
+    """Problems of reading the file at *path*; *copy* lacks the lines that cannot be parsed.
+
+    There is no copy where the lines after one of them would mean something else.
+    """
+    file, partial = pathlib.Path(path).expanduser(), pathlib.Path(copy)
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        yield problem_of(Kind.FILE, mistakes.undecodable([path]))
+        return
+    except OSError as error:
+        yield Problem(Kind.FILE, path, str(error.strerror))
+        return
+    while True:
+        partial.write_text("\n".join(lines), encoding="utf-8")
         try:
-            cfg.ConfigParser(str(file), {}).parse()
+            cfg.ConfigParser(copy, {}).parse()
+            return
         except cfg.ParseError as error:
             yield Problem(Kind.FILE, path, str(error))
-        except UnicodeDecodeError:
-            yield problem_of(Kind.FILE, mistakes.undecodable([path]))
-        except OSError as error:
-            yield Problem(Kind.FILE, path, str(error.strerror))
+            if not error.line or error.line.startswith("["):  # the section is not known
+                partial.unlink()
+                return
+            lines[error.lineno - 1] = ""
+
+
+def _filled(
+    source: startup.Source, into: cfg.ConfigOpts | None
+) -> tuple[list[Problem], cfg.ConfigOpts | None]:
+    """Problems that keep *source* from being read, and the configuration if it can be read.
+
+    Switches that are neither on nor off are off, as if the command line said so.
+    """
+    found = list[Problem]()
+    while True:
+        try:
+            conf = startup.fill(source, into)
+            transport.complete(conf)
+            return found, conf
+        except errors.ConfigurationError as error:
+            problem = problem_of(Kind.OPTION, error)
+        option = mistakes.OPTION.match(problem.option)
+        if option is None or problem in found:  # no switch
+            return found or [problem], None
+        found.append(problem)
+        off = f"--no{option['name'].replace('_', '-')}"
+        source = replace(source, argv=[*source.argv, off])
 
 
 def _databases(conf: cfg.ConfigOpts) -> Iterator[Problem]:
@@ -350,4 +404,4 @@ def _placed(problem: Problem, paths: list[str]) -> Problem:
         return problem
     place = problem.place or mistakes.place_of(found["group"], found["name"], paths)
     option = f"[{found['group']}] {found['name']}"
-    return dataclasses.replace(problem, option=option, place=place)
+    return replace(problem, option=option, place=place)
