@@ -30,13 +30,24 @@ def create(
     group_id = rows.insert(connection, instance_groups, name=name, **owner)
     texts = json.dumps({key: str(value) for key, value in rules.items()}) if rules else None
     rows.insert(connection, instance_group_policy, group_id=group_id, policy=policy, rules=texts)
-    return _one(connection, name, instance_groups.c.id == group_id)
+    (made,) = list_all(connection, instance_groups.c.id == group_id)
+    return made
 
 
 def get(connection: Connection, name_or_uuid: str) -> objects.InstanceGroup:
-    """The group with that uuid, or the first of that name; raises InstanceGroupNotFound."""
-    columns = (instance_groups.c.uuid, instance_groups.c.name)
-    return _one(connection, name_or_uuid, *(each == name_or_uuid for each in columns))
+    """The group with that uuid, or the one of that name; raises InstanceGroupNotFound.
+
+    InvalidRequest lists the uuids of several that share the name.
+    """
+    for column in (instance_groups.c.uuid, instance_groups.c.name):
+        found = list_all(connection, column == name_or_uuid)
+        if len(found) > 1:
+            uuids = ", ".join(each.uuid for each in found)
+            reason = f"{len(found)} server groups have this name, give one's uuid: {uuids}"
+            raise errors.InvalidRequest(field=name_or_uuid, reason=reason)
+        if found:
+            return found[0]
+    raise errors.InstanceGroupNotFound(group_uuid=name_or_uuid)
 
 
 def member_hosts(connection: Connection, group: objects.InstanceGroup) -> list[str]:
@@ -46,17 +57,6 @@ def member_hosts(connection: Connection, group: objects.InstanceGroup) -> list[s
     )
     found = rows.select_in(connection, query.distinct(), instances.c.uuid, group.members)
     return sorted({row.host for row in found})
-
-
-def _one(
-    connection: Connection, sought: str, *criteria: ColumnElement[bool]
-) -> objects.InstanceGroup:
-    """The first group that meets the first of the *criteria* that any group meets."""
-    for criterion in criteria:
-        found = list_all(connection, criterion)
-        if found:
-            return found[0]
-    raise errors.InstanceGroupNotFound(group_uuid=sought)
 
 
 def list_all(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.InstanceGroup]:

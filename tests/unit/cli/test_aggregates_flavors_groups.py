@@ -86,3 +86,11 @@ def test_groups(manage, database):
     }
     (row,) = manage("group", "list")
     assert (row["name"], row["policy"], row["members"]) == ("web", "anti-affinity", 1)
+
+
+def test_groups_of_one_name(manage, refused, database):
+    del database
+    uuids = [manage("group", "create", "web")["id"] for _each in range(2)]
+    said = refused("group", "show", "web")
+    assert f"web: 2 server groups have this name, give one's uuid: {', '.join(uuids)}" in said
+    assert manage("group", "show", uuids[1])["id"] == uuids[1]

@@ -45,7 +45,7 @@ def test_a_group_is_made_and_found(conn):
     assert (made.name, made.policy, made.policies) == ("web", "anti-affinity", ["anti-affinity"])
     assert (made.rules, made.project_id, made.user_id, made.members) == (rules, "p", "u", [])
     assert columns(conn, t.instance_group_policy)[0]["rules"] == '{"max_server_per_host": "2"}'
-    groups.create(conn, "web", "soft-affinity")
+    groups.create(conn, "db", "soft-affinity")
     assert groups.get(conn, made.uuid).id == groups.get(conn, "web").id == made.id
     assert [one.policy for one in groups.list_all(conn)] == ["anti-affinity", "soft-affinity"]
 
