@@ -192,7 +192,7 @@ def read(parsed: argparse.Namespace) -> Workload:
 
 def _require_fits(fleet: VirtualFleet, workload: Workload, *, lenient: bool) -> None:
     """Raise InvalidRequest for a flavor that no host of the empty *fleet* fits, or note it."""
-    first = {each.flavor.name: each for each in reversed(workload.arrivals)}
+    first = {each.flavor_name: each for each in reversed(workload.arrivals)}
     for name, arrival in sorted(first.items()):
         spec = objects.RequestSpec(flavor=arrival.flavor, num_instances=1)
         outcome = fleet.place(spec, wants_detail=True)

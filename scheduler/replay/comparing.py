@@ -47,7 +47,7 @@ class Comparison:
                     found["first"] = {
                         "request": arrival.name,
                         "at": round(arrival.at, 3),
-                        "flavor": arrival.flavor.name,
+                        "flavor": arrival.flavor_name,
                         "servers": arrival.count,
                         self._first: self._run.explain_again(outcome),
                         name: run.explain_again(other),

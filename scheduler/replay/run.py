@@ -99,7 +99,7 @@ class Run:
         now = self._now
         self._mix(now)[_size(arrival)] += arrival.count
         if now >= self._warm_up_seconds:
-            count = self._counts[arrival.flavor.name]
+            count = self._counts[arrival.flavor_name]
             count["requests"] += 1
             count["servers"] += arrival.count
             if outcome.is_refused:
@@ -160,7 +160,7 @@ class Run:
         found = {
             "request": arrival.name,
             "at": round(self._now, 3),
-            "flavor": arrival.flavor.name,
+            "flavor": arrival.flavor_name,
             "servers": arrival.count,
             "because": to_dict(again.record)["cause"],
         }

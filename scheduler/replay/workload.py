@@ -43,6 +43,13 @@ class Arrival:
     def count(self) -> int:
         return len(self.lifetimes)
 
+    @property
+    def flavor_name(self) -> str:
+        """The flavor's name; where a recorded one has none, its size as in a CSV file."""
+        flavor = self.flavor
+        gib = (flavor.memory_mb or 0) / 1024
+        return flavor.name or f"{flavor.vcpus or 0}/{gib:g}/{flavor.root_gb or 0}"
+
     def request(self) -> objects.RequestSpec:
         """The request in the form of the message bus."""
         if self.spec is not None:

@@ -35,6 +35,26 @@ def test_files_are_listed_and_decided_again(run, segment):
     assert json.loads(out)["configurations"]["configured"]["requests"] == 22
 
 
+def test_flavors_without_a_name_are_told_apart_by_size(run, segment):
+    def unnamed(line):
+        line["spec"]["nova_object.data"]["flavor"]["nova_object.data"]["name"] = None
+
+    for number in (1, 3, 4):
+        segment = changed(segment, number, unnamed)
+    status, out, _err = run("replay", str(segment), "-f", "json")
+    assert status == exit_codes.OK
+    flavors = json.loads(out)["configurations"]["configured"]["failure_rate_by_flavor"]
+    assert {name: each["requests"] for name, each in flavors.items() if "/" in name} == {
+        "1/1/1": 1,
+        "1/2/1": 1,
+        "1/3/1": 1,
+    }
+    fleet = ("--fleet", "6 × 1 cores/1 GiB/100 GiB", "--lenient")
+    status, out, _err = run("replay", str(segment), *fleet)
+    assert status == exit_codes.OK
+    assert "flavor 1/3/1: No host fits: RamFilter" in out
+
+
 @pytest.mark.parametrize("verb", ["merge", "anonymize"])
 def test_files_are_written_anew(run, segment, tmp_path, verb):
     target = tmp_path / "new.jsonl.gz"
