@@ -101,14 +101,14 @@ def _begun(path: Path, worker: str) -> gzip.GzipFile:
 
 def save(path: Path, lines: Iterable[Line]) -> int:
     """Write a segment of *lines*, each of which names its worker; how many.  Raises OSError."""
-    number = 0
-    with _begun(path, "several") as file:
-        try:
+    number, file = 0, _begun(path, "several")
+    try:
+        with file:
             for number, line in enumerate(lines, 1):  # noqa: B007
                 file.write(_text(line))
-        except BaseException:
-            path.unlink()  # half a history would look like a whole one
-            raise
+    except BaseException:
+        path.unlink()  # half a history would look like a whole one
+        raise
     return number
 
 

@@ -201,6 +201,18 @@ def test_workers_are_merged_by_what_they_have_seen_of_each_other(tmp_path):
     assert len(read_arrivals([tmp_path / "all.jsonl.gz"], Faults()).arrivals) == 12
 
 
+def test_half_a_history_is_not_kept(tmp_path):
+    lines = [line for _number, line in Segment(two_workers(tmp_path)[0])]
+    target = tmp_path / "full" / "all.jsonl.gz"
+    with a_full_disk(target.parent), pytest.raises(OSError, match="too large"):
+        save(target, lines)  # fewer bytes than a buffer: the disk is asked at the end
+    assert not target.exists()
+    save(target, lines)
+    with pytest.raises(FileExistsError):
+        save(target, lines)
+    assert target.exists()
+
+
 def test_a_server_has_ended_when_any_worker_has_seen_that(tmp_path):
     arrivals = read_arrivals(two_workers(tmp_path, behind=0), Faults()).arrivals
     assert [a.uuids for a in arrivals if max(a.lifetimes) < math.inf] == [UUIDS[4:5]]
