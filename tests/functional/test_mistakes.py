@@ -82,6 +82,9 @@ a driver of a database that is not installed
 a database that is away
     [database] connection = mysql+pymysql://u:s3cret@127.0.0.1:1/nova; max_retries = 0
     nova.conf:6: [database] connection: mysql+pymysql://u:***@127.0.0.1:1 | is it running
+a PostgreSQL that is away
+    [database] connection = postgresql+psycopg://u:s3cret@127.0.0.1:1/nova
+    nova.conf:6: [database] connection: postgresql+psycopg://u:***@127.0.0.1:1 | is it running
 a log in a folder that is not there
     [DEFAULT] log_file = /no/such/nova.log
     nova.conf:6: [DEFAULT] log_file: /no/such/nova.log: No such file or directory
