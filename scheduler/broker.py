@@ -13,13 +13,14 @@ import re
 import ssl
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import amqp
 import kombu
 import oslo_messaging as messaging
 from oslo_config import cfg
+from oslo_utils import netutils
 
 from scheduler import errors, exit_codes
 from scheduler.conf import mistakes
@@ -39,26 +40,11 @@ TLS_FILES: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Node:
-    """One broker of a cluster, and how to log in there."""
+def from_conf(conf: cfg.ConfigOpts, timeout_seconds: float) -> list[kombu.Connection]:
+    """Connections, not open yet, to the brokers of *conf*.
 
-    host: str
-    port: int
-    user: str
-    password: str = field(repr=False)
-    vhost: str
-    tls: dict[str, Any] | bool
-    login_method: str
-
-    @property
-    def name(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
-
-
-def from_conf(conf: cfg.ConfigOpts) -> list[Node]:
-    """The brokers of *conf*; raises ConfigurationError for a bus that is no RabbitMQ."""
+    Raises ConfigurationError for a bus that is no RabbitMQ.
+    """
     url = transport.parsed_url(conf)
     reason = None
     if transport.is_in_process(conf):
@@ -69,14 +55,17 @@ def from_conf(conf: cfg.ConfigOpts) -> list[Node]:
         raise errors.ConfigurationError(option=transport.OPTION, reason=reason)
     found = tls(conf.oslo_messaging_rabbit)
     return [
-        Node(
-            host=each.hostname or DEFAULT.hostname,
+        kombu.Connection(
+            hostname=each.hostname or DEFAULT.hostname,
             port=each.port or DEFAULT.port,
-            user=each.username or "",
+            userid=each.username or "",
             password=each.password or "",
-            vhost=url.virtual_host or "/",
-            tls=found,
+            virtual_host=url.virtual_host or "/",
+            transport=Transport,
+            ssl=found,
             login_method=conf.oslo_messaging_rabbit.rabbit_login_method,
+            connect_timeout=timeout_seconds,
+            transport_options={"client_properties": {"connection_name": "broker check"}},
         )
         for each in url.hosts or [DEFAULT]
     ]
@@ -143,65 +132,57 @@ class Failure(Exception):
         super().__init__(f"{cause.rstrip('.')}: {advice}")
 
 
+def name_of(connection: kombu.Connection) -> str:
+    """Host and port of the broker."""
+    return f"{netutils.escape_ipv6(str(connection.hostname))}:{connection.port}"
+
+
 def connect_all(
     conf: cfg.ConfigOpts, seconds: float
-) -> Iterator[tuple[Node, kombu.Connection | Failure]]:
-    """The brokers of *conf*, each with a connection until the next one, or why there is none.
+) -> Iterator[tuple[kombu.Connection, Failure | None]]:
+    """Connections to the brokers of *conf*, each open until the next one, or why it is not.
 
     All are tried at once, for *seconds* at most.
     """
-    deadline, nodes = time.monotonic() + seconds, from_conf(conf)
-    attempts = [in_thread(functools.partial(connect, node, seconds)) for node in nodes]
-    for node, attempt in zip(nodes, attempts, strict=True):
+    deadline, connections = time.monotonic() + seconds, from_conf(conf, seconds)
+    attempts = [in_thread(functools.partial(_open, each)) for each in connections]
+    for connection, attempt in zip(connections, attempts, strict=True):
         try:
-            connection = attempt.result(max(0.0, deadline - time.monotonic()))
+            attempt.result(max(0.0, deadline - time.monotonic()))
         except TimeoutError:
-            yield node, Failure(Trouble.UNREACHABLE, f"no answer within {seconds:g} s")
+            yield connection, Failure(Trouble.UNREACHABLE, f"no answer within {seconds:g} s")
         except Failure as failure:
-            yield node, failure
+            yield connection, failure
         else:
             with connection:
-                yield node, connection
+                yield connection, None
 
 
-def connect(node: Node, timeout_seconds: float) -> kombu.Connection:
-    """A connection that is open; Failure when it cannot be had.  The caller closes it."""
-    connection = kombu.Connection(
-        hostname=node.host,
-        port=node.port,
-        userid=node.user,
-        password=node.password,
-        virtual_host=node.vhost,
-        transport=Transport,
-        ssl=node.tls,
-        login_method=node.login_method,
-        connect_timeout=timeout_seconds,
-        transport_options={"client_properties": {"connection_name": "broker check"}},
-    )
+def _open(connection: kombu.Connection) -> None:
+    """Open *connection*; Failure when that cannot be done."""
     try:
         connection.ensure_connection(
             max_retries=1, interval_start=0, interval_step=0, reraise_as_library_errors=False
         )
     except Exception as error:
         connection.release()
-        raise _failure(node, error) from error
-    return connection
+        raise _failure(connection, error) from error
 
 
-def _failure(node: Node, error: Exception) -> Failure:
+def _failure(connection: kombu.Connection, error: Exception) -> Failure:
     """The kind of *error*; any that is no connection's is raised as it is."""
     cause = mistakes.plain(str(error)) or type(error).__name__
     if isinstance(error, ssl.SSLError):
         return Failure(Trouble.TLS, cause)
     if isinstance(error, amqp.AccessRefused):
-        return Failure(Trouble.LOGIN, f"user {node.user!r}: {error.reply_text}")
+        return Failure(Trouble.LOGIN, f"user {connection.userid!r}: {error.reply_text}")
     if isinstance(error, amqp.NotAllowed):
         return Failure(Trouble.VHOST, error.reply_text)
     if isinstance(error, TimeoutError | ConnectionRefusedError):
         return Failure(Trouble.UNREACHABLE, cause)
     if isinstance(error, ConnectionError) or "closed connection" in cause:
-        what = "ended TLS" if node.tls else "ended the connection at once; does it want TLS?"
-        return Failure(Trouble.TLS, f"{node.name} {what} ({cause})")
+        what = "ended TLS" if connection.ssl else "ended the connection at once; does it want TLS?"
+        return Failure(Trouble.TLS, f"{name_of(connection)} {what} ({cause})")
     if isinstance(error, OSError | amqp.AMQPError):
         return Failure(Trouble.UNREACHABLE, cause)
     raise error
@@ -296,8 +277,8 @@ def look_at(connection: kombu.Connection, wanted: Declared) -> Sight:
 
 def consumers(conf: cfg.ConfigOpts, name: str) -> int:
     """Number of consumers of a queue; 0 also where there is no queue, or no broker answers."""
-    for _node, found in connect_all(conf, LOOK_SECONDS):
-        if not isinstance(found, Failure):
-            with contextlib.suppress(amqp.NotFound), found.channel() as channel:
+    for connection, failure in connect_all(conf, LOOK_SECONDS):
+        if failure is None:
+            with contextlib.suppress(amqp.NotFound), connection.channel() as channel:
                 return int(channel.queue_declare(name, passive=True).consumer_count)
     return 0

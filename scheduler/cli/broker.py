@@ -38,20 +38,21 @@ class Check(command.List):
         """One row per broker, and per exchange and queue of the first one that can be used."""
         rows: list[Sequence[Any]] = []
         sights: list[Sequence[Any]] = []
-        for node, connection in broker.connect_all(self.conf, parsed_args.timeout):
-            if isinstance(connection, broker.Failure):
-                self.status = self.status or connection.status
-                state, detail = connection.state, str(connection)
+        for connection, failure in broker.connect_all(self.conf, parsed_args.timeout):
+            name = broker.name_of(connection)
+            if failure is not None:
+                self.status = self.status or failure.status
+                state, detail = failure.state, str(failure)
             else:
                 version = connection.connection.server_properties.get("version", "")
                 sights = sights or [
-                    (node.name, *dataclasses.astuple(broker.look_at(connection, each)))
+                    (name, *dataclasses.astuple(broker.look_at(connection, each)))
                     for each in broker.declared(self.conf)
                 ]
-                tls = "with" if node.tls else "without"
+                tls = "with" if connection.ssl else "without"
                 state, detail = "connected", f"version {version}, {tls} TLS"
-            vhost = f"virtual host {node.vhost}"
-            rows.append((node.name, "connection", vhost, state, None, None, detail))
+            vhost = f"virtual host {connection.virtual_host}"
+            rows.append((name, "connection", vhost, state, None, None, detail))
         if any(state != broker.PRESENT for _broker, _kind, _name, state, *_ in sights):
             self.status = self.status or exit_codes.BROKER_QUEUES
         return COLUMNS, [*rows, *sights]

@@ -82,7 +82,7 @@ class OnBus(command.Base):
     def _require_broker(self) -> None:
         """Connect once: the library itself tries for ever to listen for the first answer."""
         found = list(broker.connect_all(self.conf, CONNECT_SECONDS))
-        failures = [f"{node.name}: {e}" for node, e in found if isinstance(e, broker.Failure)]
+        failures = [f"{broker.name_of(each)}: {why}" for each, why in found if why is not None]
         if len(failures) == len(found):
             raise BusUnusable(reason="; ".join(failures))
 

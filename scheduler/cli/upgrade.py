@@ -91,9 +91,9 @@ class Check(command.List):
         if transport.is_in_process(self.conf):
             return Result(Code.WARNING, "the message bus is the one inside each process")
         lost, different, reached = [], list[str](), 0
-        for node, connection in broker.connect_all(self.conf, BROKER_SECONDS):
-            if isinstance(connection, broker.Failure):
-                lost.append(f"{node.name}: {connection.state}: {connection}")
+        for connection, failure in broker.connect_all(self.conf, BROKER_SECONDS):
+            if failure is not None:
+                lost.append(f"{broker.name_of(connection)}: {failure.state}: {failure}")
                 continue
             sights = [broker.look_at(connection, each) for each in broker.declared(self.conf)]
             wrong = [each for each in sights if each.state in UNUSABLE]

@@ -247,9 +247,10 @@ def _endpoint(conf: cfg.ConfigOpts) -> Iterator[Problem]:
 
 def broker(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     try:
-        for node, found in message_broker.connect_all(conf, BROKER_SECONDS):
-            if isinstance(found, message_broker.Failure):
-                yield Problem(Kind.BROKER, transport.OPTION, f"{node.name}: {found}")
+        for connection, failure in message_broker.connect_all(conf, BROKER_SECONDS):
+            if failure is not None:
+                reason = f"{message_broker.name_of(connection)}: {failure}"
+                yield Problem(Kind.BROKER, transport.OPTION, reason)
     except errors.ConfigurationError as error:
         yield problem_of(Kind.BROKER, error)
 
