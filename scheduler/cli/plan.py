@@ -1,12 +1,12 @@
 """``plan``: which servers to move, so that hosts are empty, have room, or obey the rules."""
 
+import functools
 import math
 from collections.abc import Mapping
 from typing import Any, Final
 
 from oslo_log import log as logging
-from rich import box, progress
-from rich.console import Console
+from rich import box
 from rich.table import Table
 
 from scheduler import errors, exit_codes, objects, plugins
@@ -60,16 +60,10 @@ class _Planning(command.Text):
         plugins.prepare(self.conf)
         conf = Overlay.from_values(self.conf, _STACKING) if self.stacks else self.conf
         read = database_fleet.read(conf, self.databases)
-        console = Console(stderr=True)
-        bar = progress.Progress(console=console, transient=True, disable=not console.is_terminal)
-        with bar:
-            task = bar.add_task("Planning", total=None)
-            planner = Planner(
-                Mover(read.fleet, args.seconds or math.inf),
-                read.left_out,
-                lambda done, total: bar.update(task, completed=done, total=total),
-            )
-            plan = self.plan(planner, args)
+        track = functools.partial(command.tracked, what="Planning")
+        plan = self.plan(
+            Planner(Mover(read.fleet, args.seconds or math.inf), read.left_out, track), args
+        )
         if plan.reached < plan.wanted or plan.is_cut_off:
             self.status = exit_codes.FAILURE
         found = plan.to_dict()

@@ -27,8 +27,8 @@ MOST_HOSTS_REORDERED: Final = 64
 
 _UNKNOWN: Final = "nothing is known of its request"
 
-Progress = Callable[[int, int], None]
-"""Notified how many of how many are done."""
+Track = Callable[[Iterable[Any]], Iterable[Any]]
+"""Gives the same things, and sees how many of them are done."""
 
 
 class Planner:
@@ -37,13 +37,8 @@ class Planner:
     *unmovable* has the reasons why servers cannot be moved, by uuid.
     """
 
-    def __init__(
-        self,
-        mover: Mover,
-        unmovable: Mapping[str, str],
-        progress: Progress = lambda _done, _total: None,
-    ) -> None:
-        self._mover, self._reasons, self._progress = mover, unmovable, progress
+    def __init__(self, mover: Mover, unmovable: Mapping[str, str], track: Track = iter) -> None:
+        self._mover, self._reasons, self._track = mover, unmovable, track
         self._fleet = mover.fleet
 
     # --- drain ---------------------------------------------------------------------------
@@ -57,8 +52,7 @@ class Planner:
         servers = by_size([each for host in hosts for each in self._fleet.servers_on(host)])
         plan.stuck += itertools.chain.from_iterable(map(self._unmovable, hosts))
         try:
-            for done, server in enumerate(servers):
-                self._progress(done, len(servers))
+            for server in self._track(servers):
                 host, uuid = server.key[0], server.uuid or ""
                 spec = self._fleet.spec_of[uuid]
                 move = functools.partial(mover.move, server, f"drain {host}")
@@ -80,11 +74,10 @@ class Planner:
             functools.partial(mover.fits, spec),
         )
         try:
-            while len(made) < count:
-                self._progress(len(made), count)
+            for number in self._track(range(1, count + 1)):
                 placed = place(rows) or self._cleared(spec, rows, reason, place)
                 if placed is None:
-                    name = f"server {len(made) + 1} of {count}"
+                    name = f"server {number} of {count}"
                     plan.stuck.append(Stuck(name, "", mover.refusal(spec, name, rows) or ""))
                     break
                 made.append(placed)
@@ -183,13 +176,12 @@ class Planner:
         mover, table, freed = self._mover, self._fleet.table, list[str]()
         late, taking = list[str](), set[str]()
         closed = set(table.row_numbers(filter(mover.is_empty, table.rows_of_host)))
-        for done, host in enumerate(itertools.chain(hosts, late)):
+        for done, host in enumerate(self._track(itertools.chain(hosts, late))):
             if len(freed) >= wanted:
                 break
             if host in taking and done < len(hosts):
                 late.append(host)  # or servers would be moved twice
                 continue
-            self._progress(done, len(hosts) + len(late))
             own = table.row_numbers((host,))
             servers = by_size(self._fleet.servers_on(host))
             rows = mover.rows_but({*closed, *own})
@@ -223,9 +215,7 @@ class Planner:
         mover, plan = self._mover, self._begin("rules", 0)
         rows = mover.rows_but(())
         try:
-            suspects = self._suspects()
-            for done, server in enumerate(suspects):
-                self._progress(done, len(suspects))
+            for server in self._track(self._suspects()):
                 why = mover.broken_rule(server)
                 if why is None:
                     continue
