@@ -24,7 +24,7 @@ from scheduler import broker as message_broker
 from scheduler import errors, plugins
 from scheduler.claims import loading
 from scheduler.conf import check, mistakes, names, startup
-from scheduler.daemon.problem import Kind, Problem, attempt, problem_of
+from scheduler.daemon.problem import Kind, Problem, attempt, problem_of, problems_of_file
 from scheduler.db import inspection
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
@@ -293,7 +293,7 @@ def problems(
     with tempfile.TemporaryDirectory() as folder:
         paths = startup.named_files(source)
         copies = {os.path.join(folder, f"{n}.conf"): path for n, path in enumerate(paths)}
-        found = [each for copy, path in copies.items() for each in _file(path, copy)]
+        found = [each for copy, path in copies.items() for each in problems_of_file(path, copy)]
         if not found:
             return _content(source, build, with_broker=with_broker, into=into)
         if all(map(os.path.exists, copies)):
@@ -332,33 +332,6 @@ def _content(
         found += attempt(Kind.PLUGIN, "[scheduler] driver", lambda: build(conf, databases))
         databases.dispose()
     return [_placed(each, paths) for each in dict.fromkeys((*found, *questions))]
-
-
-def _file(path: str, copy: str) -> Iterator[Problem]:
-    """Problems of reading the file at *path*; *copy* lacks the lines that cannot be parsed.
-
-    There is no copy where the lines after one of them would mean something else.
-    """
-    file, partial = pathlib.Path(path).expanduser(), pathlib.Path(copy)
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError:
-        yield problem_of(Kind.FILE, mistakes.undecodable([path]))
-        return
-    except OSError as error:
-        yield Problem(Kind.FILE, path, str(error.strerror))
-        return
-    while True:
-        partial.write_text("\n".join(lines), encoding="utf-8")
-        try:
-            cfg.ConfigParser(copy, {}).parse()
-            return
-        except cfg.ParseError as error:
-            yield Problem(Kind.FILE, path, str(error))
-            if not error.line or error.line.startswith("["):  # the section is not known
-                partial.unlink()
-                return
-            lines[error.lineno - 1] = ""
 
 
 def _filled(

@@ -1,9 +1,12 @@
-"""One thing that is wrong with a configuration, for ``daemon.checks``."""
+"""One thing that is wrong with a configuration, or with its files, for ``daemon.checks``."""
 
 import enum
+import pathlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+from oslo_config import cfg
 
 from scheduler import errors, exit_codes
 from scheduler.conf import mistakes
@@ -61,3 +64,30 @@ def attempt(kind: Kind, option: str, build: Callable[[], Any]) -> Iterator[Probl
         reason = str(error) if is_own else f"{type(error).__name__}: {error}"
         reason = reason.removeprefix("Invalid request: ").removeprefix(f"{option}: ")
         yield Problem(kind, option, reason, error=error)
+
+
+def problems_of_file(path: str, copy: str) -> Iterator[Problem]:
+    """Problems of reading the file at *path*; *copy* lacks the lines that cannot be parsed.
+
+    There is no copy where the lines after one of them would mean something else.
+    """
+    file, partial = pathlib.Path(path).expanduser(), pathlib.Path(copy)
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        yield problem_of(Kind.FILE, mistakes.undecodable([path]))
+        return
+    except OSError as error:
+        yield Problem(Kind.FILE, path, str(error.strerror))
+        return
+    while True:
+        partial.write_text("\n".join(lines), encoding="utf-8")
+        try:
+            cfg.ConfigParser(copy, {}).parse()
+            return
+        except cfg.ParseError as error:
+            yield Problem(Kind.FILE, path, str(error))
+            if not error.line or error.line.startswith("["):  # the section is not known
+                partial.unlink()
+                return
+            lines[error.lineno - 1] = ""
