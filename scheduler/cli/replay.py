@@ -25,8 +25,7 @@ from scheduler.introspection import hypothetical_hosts
 from scheduler.introspection.what_if import Overlay, values_of
 from scheduler.recording.arrivals import is_recording, read_arrivals, recorded_fleet
 from scheduler.replay import azure, database_fleet, report, sizing
-from scheduler.replay.comparing import Comparison
-from scheduler.replay.run import DAY, HOUR, Run
+from scheduler.replay.run import DAY, HOUR, Run, compare
 from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.replay.workload import Faults, Workload, flavors_named, read_csv
 
@@ -95,16 +94,19 @@ class Replay(command.Text):
             )
             for name, fleet in fleets.items()
         }
-        comparison, began = Comparison(runs), time.perf_counter()
-        comparison.play(command.tracked(workload.arrivals, "Replaying"))
+        began = time.perf_counter()
+        differences = compare(runs, command.tracked(workload.arrivals, "Replaying"))
         seconds = time.perf_counter() - began
-        about = {
+        document = {
             "title": "Replay",
             "fleet": parsed_args.fleet or "as it was read",
             "seed": parsed_args.seed,
             "settings": {name: _settings(name, parsed_args) for name in confs},
+            "workload": workload.source,
+            "notes": workload.notes,
+            "configurations": {name: run.result() for name, run in runs.items()},
+            "differences": differences,
         }
-        document = comparison.document(workload, about)
         refused = next(iter(runs.values())).total("requests_refused")
         subject = sizing.Subject(whole, workload, refused, parsed_args.seed)
         document |= _sizes(subject, parsed_args)

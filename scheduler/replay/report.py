@@ -1,9 +1,10 @@
 """The report of a replay: tables of measures, sentences, and one static page."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from scheduler.replay import pages
+from scheduler.replay.measures import RESOURCES
 from scheduler.replay.run import DAY
 from scheduler.replay.sizing import MOST_TIMES
 
@@ -19,7 +20,6 @@ SIZES: Final = (
 )
 
 Document = Mapping[str, Any]
-Pick = Callable[[Document], float]
 
 
 def to_html(document: Document) -> str:
@@ -42,16 +42,10 @@ def size_text(key: str, found: float) -> str:
     return f"{'at least ' * (key == 'inflate' and found >= MOST_TIMES)}{found:g}"
 
 
-def _picks(resources: Sequence[str]) -> Iterator[tuple[str, Pick]]:
-    """The measures of *resources*, each with a function that takes it out of a sample."""
-    for title, name in _SHARES:
-        for of in resources:
-            yield f"{title}, {of}", _picked(name, of)
-    yield "Empty hosts", lambda sample: sample["empty_host_share"]
-
-
-def _picked(name: str, of: str) -> Pick:
-    return lambda sample: sample[name][of]
+def _measures(sample: Document, resources: Sequence[str]) -> dict[str, float]:
+    """The measures of *resources* in a *sample*, by their titles."""
+    found = {f"{title}, {of}": sample[name][of] for title, name in _SHARES for of in resources}
+    return {**found, "Empty hosts": sample["empty_host_share"]}
 
 
 def measure_heads(results: Mapping[str, Document]) -> list[str]:
@@ -62,10 +56,10 @@ def measure_heads(results: Mapping[str, Document]) -> list[str]:
 def measure_rows(results: Mapping[str, Document]) -> Iterator[list[str]]:
     """The table of measures: per row its name, then mean and end of each configuration."""
     has_disk = any(each["end"]["allocated_share"]["disk"] for each in results.values())
-    resources = ("cores", "memory", "disk") if has_disk else ("cores", "memory")
-    for title, pick in _picks(resources):
-        samples = [each[when] for each in results.values() for when in ("mean", "end")]
-        yield [title, *(_percent(pick(each)) for each in samples)]
+    samples = [each[when] for each in results.values() for when in ("mean", "end")]
+    columns = [_measures(each, RESOURCES[: 2 + has_disk]) for each in samples]
+    for title in columns[0]:
+        yield [title, *(_percent(each[title]) for each in columns)]
     for title, name in (("Requests", "requests"), ("of these refused", "requests_refused")):
         yield [title, *(text for each in results.values() for text in ("", f"{each[name]:,}"))]
 
@@ -76,12 +70,15 @@ def _percent(value: float) -> str:
 
 def charts(results: Mapping[str, Document]) -> Iterator[pages.Chart]:
     """Measures over time; x is in days."""
-    picks = {**dict(_picks(("cores", "memory"))), "Servers": lambda each: each["servers"]}
-    for title, pick in picks.items():
-        lines = {
-            name: [(each["at"] / DAY, pick(each)) for each in result["series"]]
-            for name, result in results.items()
-        }
+    series = {
+        name: [
+            (each["at"] / DAY, _measures(each, RESOURCES[:2]) | {"Servers": each["servers"]})
+            for each in result["series"]
+        ]
+        for name, result in results.items()
+    }
+    for title in next(iter(series.values()))[0][1]:
+        lines = {name: [(at, found[title]) for at, found in each] for name, each in series.items()}
         yield pages.line_chart(title, lines, is_share=title != "Servers")
 
 

@@ -3,7 +3,7 @@
 import heapq
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from scheduler import objects
@@ -256,3 +256,42 @@ def play(run: Run, arrivals: Iterable[Arrival], most_refused: int | None = None)
         if most_refused is not None and run.total("requests_refused") > most_refused:
             return False
     return True
+
+
+def compare(runs: Mapping[str, Run], arrivals: Iterable[Arrival]) -> list[dict[str, Any]]:
+    """Play *arrivals* in all *runs*, by configuration, and compare each with the first one.
+
+    Where they part for the first time, both decisions are explained.
+    """
+    (first, run), *others = runs.items()
+    differences: list[dict[str, Any]] = [
+        {
+            "between": [first, name],
+            "requests": 0,
+            "elsewhere": 0,
+            "refused_only_by": {first: 0, name: 0},
+            "first": None,
+        }
+        for name, _run in others
+    ]
+    for arrival in arrivals:
+        run.go_to(arrival.at)
+        outcome = run.ask(arrival)
+        for (name, second), found in zip(others, differences, strict=True):
+            second.go_to(arrival.at)
+            other = second.ask(arrival)
+            found["requests"] += 1
+            if outcome.hosts == other.hosts:
+                continue
+            found["elsewhere"] += not (outcome.is_refused or other.is_refused)
+            found["refused_only_by"][first] += outcome.is_refused
+            found["refused_only_by"][name] += other.is_refused
+            found["first"] = found["first"] or {
+                "request": arrival.name,
+                "at": round(arrival.at, 3),
+                "flavor": arrival.flavor_name,
+                "servers": arrival.count,
+                first: run.explain_again(outcome),
+                name: second.explain_again(other),
+            }
+    return differences

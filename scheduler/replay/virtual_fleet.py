@@ -75,6 +75,10 @@ class Outcome:
         """True when not every server got a host; then none did."""
         return not self.servers
 
+    @property
+    def hosts(self) -> list[str]:
+        return [each.key[0] for each in self.servers]
+
 
 class VirtualFleet:
     """The hosts, what is on them, and the driver that decides.

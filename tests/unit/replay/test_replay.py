@@ -8,9 +8,8 @@ import pytest
 from scheduler import objects
 from scheduler.introspection.what_if import Overlay, values_of
 from scheduler.replay import measures, report, sizing
-from scheduler.replay.comparing import Comparison
 from scheduler.replay.measures import Room
-from scheduler.replay.run import Run, play
+from scheduler.replay.run import Run, compare, play
 from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.replay.workload import Arrival, Workload, a_flavor
 from tests.builders import a_conf
@@ -114,11 +113,17 @@ def test_two_configurations_side_by_side_and_the_report_is_the_same_each_time():
     for _time in range(2):
         fleets = {"spread": a_fleet("4 × 8 cores/16 GiB"), "stack <&>": None}
         fleets["stack <&>"] = a_fleet("4 × 8 cores/16 GiB", *stacking)
-        comparison = Comparison({name: Run(fleet) for name, fleet in fleets.items()})
-        workload = Workload("a day", arrivals, ["a note"])
-        comparison.play(workload.arrivals)
-        about = {"title": "Replay", "fleet": "4", "settings": dict.fromkeys(fleets, ["x=1"])}
-        documents.append(comparison.document(workload, about))
+        runs = {name: Run(fleet) for name, fleet in fleets.items()}
+        document = {
+            "title": "Replay",
+            "fleet": "4",
+            "settings": dict.fromkeys(fleets, ["x=1"]),
+            "workload": "a day",
+            "notes": ["a note"],
+            "differences": compare(runs, arrivals),
+            "configurations": {name: run.result() for name, run in runs.items()},
+        }
+        documents.append(document)
         pages.append(report.to_html(documents[-1]))
     assert pages[0] == pages[1]
     assert json.dumps(documents[0]) == json.dumps(documents[1])
