@@ -37,10 +37,9 @@ MOST_SLOW: Final = 64
 MOST_AT_ONCE: Final = 2
 """Requests for one path that are worked on at once."""
 MOST_WAITING: Final = 8
-"""Requests that wait for those; any more get 503."""
+"""Requests that wait for those; any more get 503.  So the connections of one worker, each of which
+has a thread, are as many as these limits add up to."""
 WAIT_SECONDS: Final = 5.0
-MOST_CONNECTIONS: Final = 256
-"""More than the limits above add up to; others wait in the socket's queue."""
 BACKLOG: Final = 1024
 
 OPTION: Final = "[metrics_endpoint] allowed_hosts"
@@ -266,7 +265,6 @@ class Server:
         )
         self._name = name
         threading = native("threading")
-        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self._lock = threading.Lock()
         #: Connections that wait for their clients, the one that has waited longest first.
         self._slow: dict[socket.socket, None] = {}
@@ -308,12 +306,9 @@ class Server:
     def _run(self) -> None:
         threading = native("threading")
         while not self._is_stopping.is_set():
-            if not self._free.acquire(timeout=ACCEPT_SECONDS):
-                continue
             try:
                 connection, address = self._listening.accept()
             except OSError as error:  # a timeout, mostly; or the client has gone already
-                self._free.release()
                 if not isinstance(error, TimeoutError):
                     LOG.debug("No connection: %s", error)
                     self._is_stopping.wait(ACCEPT_SECONDS)
@@ -334,4 +329,3 @@ class Server:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_WR)
             connection.close()
-            self._free.release()
