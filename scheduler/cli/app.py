@@ -57,7 +57,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "recording check": "scheduler.cli.recording:Check",
     "recording merge": "scheduler.cli.recording:merge",
     "recording anonymize": "scheduler.cli.recording:anonymize",
-    "shadow report": "scheduler.cli.shadow:Report",
+    "shadow report": "scheduler.cli.state:ShadowReport",
 }
 
 GROUPS = {

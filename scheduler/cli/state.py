@@ -1,14 +1,16 @@
-"""``state``: what each running worker knows of the fleet."""
+"""``state`` and ``shadow``: what running workers know of the fleet, and of another scheduler."""
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from scheduler import errors
 from scheduler.cli import bus
 from scheduler.cli.bus import Answer
-from scheduler.cli.command import List, Shortened, Table, action, repeated
+from scheduler.cli.command import List, Shortened, Table, action, argument, repeated
 from scheduler.introspection.host_dump import NAMES
+from scheduler.rpc.client import SHADOW
 
 SUMMARY = {
     "host": "Daemon",
@@ -25,6 +27,8 @@ SUMMARY = {
 #: Workers that read at times so far apart have seen different states, and are not at fault.
 OTHER_STATES_SECONDS = 2.0
 OF_HOST = ("Daemon", "Worker", "Host", "Node", "Column", "In memory", "As reported")
+
+OF_DIFFERENCE: Final = ("at", "request_id", "instances", "decided", "outcome", "result")
 
 
 class _Table(bus.OnWorkers, List):
@@ -112,3 +116,35 @@ def _of_hosts(answers: Sequence[Answer], hosts: Sequence[str]) -> list[Sequence[
         for each in answer.result["hosts"]
         for name in NAMES
     ]
+
+
+class ShadowReport(bus.OnWorkers, List):
+    """Say how often the shadow agrees with what became of the requests, and why not.
+
+    With --differences, the latest requests that differ, the newest first.
+    """
+
+    nothing = "The shadow has compared no request yet."
+
+    arguments = (
+        argument("--differences", action="store_true", help="show the requests that differ"),
+        *bus.worker_arguments(),
+    )
+
+    def take_action(self, parsed_args: Any) -> Table:
+        """Ask the shadow of each daemon, of this host if none is named."""
+        parsed_args.daemon = [each + SHADOW for each in parsed_args.daemon or [self.conf.host]]
+        with self.asking(parsed_args) as daemons:
+            reports = [each.result for each in daemons.all("shadow_report")]
+        if parsed_args.differences:
+            found = [each for report in reports for each in report["differences"]]
+            header = tuple(name.replace("_", " ").capitalize() for name in OF_DIFFERENCE)
+            return header, [[each[name] for name in OF_DIFFERENCE] for each in found]
+        counts: Counter[str] = Counter()
+        for report in reports:
+            counts.update(report["results"])
+        self.tell(f"note: {sum(each['waiting'] for each in reports)} requests have no outcome yet")
+        return ("Result", "Requests", "Percent"), [
+            (result.replace("_", " "), count, round(100 * count / max(1, counts.total()), 1))
+            for result, count in counts.items()
+        ]
