@@ -208,29 +208,25 @@ class DirectBuilds:
             self.notifier.info(context, f"{EVENT}.{phase}", objects.to_plain(payload))
 
 
+@dataclass
 class Chooser:
     """Asks *driver* for one server at a time, so that some may get a host while others do not."""
 
-    def __init__(
-        self,
-        driver: Any,
-        rows: InstanceRows,
-        context: Any,
-        request_spec: dict[str, Any],
-        properties: dict[str, Any],
-    ) -> None:
-        self._driver = driver
-        self.context = context
-        self.request_spec = request_spec
-        self.properties = properties
-        self.group = hinted_group(properties)
-        known = properties.get("group_hosts") or []
+    driver: Any
+    rows: InstanceRows
+    context: Any
+    request_spec: dict[str, Any]
+    properties: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        self.group = hinted_group(self.properties)
+        known = self.properties.get("group_hosts") or []
         field = "filter_properties.group_hosts"
         self._hosts = list(_texts(known, field, "a list of texts is needed"))
         self._members: list[str] = []
         if self.group is not None:
-            self._hosts += driver.group_hosts(context, self.group)
-            self._members += rows.group_members(self.group)
+            self._hosts += self.driver.group_hosts(self.context, self.group)
+            self._members += self.rows.group_members(self.group)
 
     def choose(self, uuid: str) -> dict[str, Any]:
         """Host, node name and limits for one server; NoValidHost when there is none."""
@@ -246,8 +242,8 @@ class Chooser:
                 group_policies=[ANTI_AFFINITY],
             )
         spec = objects.RequestSpec.from_primitives(request_spec, properties)
-        answer = self._driver.select_destinations(self.context, spec, [uuid])
-        found = as_dict(todays_answer(self._driver, answer, 1)[0], LIMITS_VERSION)
+        answer = self.driver.select_destinations(self.context, spec, [uuid])
+        found = as_dict(todays_answer(self.driver, answer, 1)[0], LIMITS_VERSION)
         if self.group is not None:
             self._hosts.append(found["host"])
             self._members.append(uuid)
