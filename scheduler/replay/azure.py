@@ -33,61 +33,44 @@ PARTS: Final = (
 Batch = list[tuple[str, str]]
 
 
-class _Bins:
-    def __init__(self, path: Path) -> None:
-        self.first: dict[int, int] = {}
-        self.last: dict[int, int] = {}
-        for seconds, number in _pairs(path, lambda _line, *words: map(int, words)):
-            self.first.setdefault(number, seconds)
-            self.last[number] = seconds
-
-    def draw(self, number: int, rng: random.Random) -> float:
-        """A time within the bin; rows of it are 300 s apart."""
-        return self.first[number] + rng.random() * (self.last[number] + 300 - self.first[number])
-
-
 class _Lifetimes:
-    """The lifetimes that are known, by flavor, to draw others from."""
+    """The lifetimes that *batches* tell, by flavor, to draw others from."""
 
-    def __init__(self, bins: _Bins, rng: random.Random) -> None:
-        self._bins = bins
+    def __init__(self, bins: Path, batches: Iterable[Batch], rng: random.Random) -> None:
         self._rng = rng
+        #: By the number of a bin its rows, which are 300 s apart.
+        self._bins: dict[int, list[int]] = defaultdict(list)
+        for seconds, number in _pairs(bins, lambda _line, *words: map(int, words)):
+            self._bins[number].append(seconds)
         self._texts: dict[str, list[str]] = defaultdict(list)
-        self._ended: dict[str, list[int]] = defaultdict(list)
-
-    def learn(self, batch: Batch) -> None:
-        for flavor, text in batch:
+        for flavor, text in itertools.chain.from_iterable(batches):
             self._texts[flavor].append(text)
-            if text[0] == "U":
-                self._ended[flavor].append(int(text[1:]))
-
-    def sort(self) -> None:
-        for each in self._ended.values():
-            each.sort()
+        self._ended = {
+            flavor: sorted(int(text[1:]) for text in texts if text[0] == "U")
+            for flavor, texts in self._texts.items()
+        }
 
     def seconds(self, flavor: str, text: str) -> float:
         """The lifetime that *text* says, drawn from what is known where that is not all."""
         if not text:
             texts = self._texts[flavor]
             text = texts[self._rng.randrange(len(texts))] if texts else "C0"
-        number, ended = int(text[1:]), self._ended[flavor]
+        number, ended = int(text[1:]), self._ended.get(flavor, [])
         if text[0] != "U":
             first = bisect.bisect_right(ended, number)
             if first == len(ended):
                 return math.inf
             number = ended[self._rng.randrange(first, len(ended))]
-        return self._bins.draw(number, self._rng)
+        rows = self._bins[number]
+        return rows[0] + self._rng.random() * (rows[-1] + 300 - rows[0])
 
 
 def read_azure(folder: Path, seed: int, faults: Faults) -> Workload:
     """The 30 days in *folder*; what is drawn follows from *seed*.  UnusableInput names the line."""
     flavors = dict(_pairs(folder / FLAVORS, _flavor))
-    rng = random.Random(seed)
-    lifetimes = _Lifetimes(_Bins(folder / "interval_map.txt"), rng)
     read = [list(_batches(folder, a, ends, flavors.keys(), faults)) for a, ends in PARTS]
-    for _at, batch in itertools.chain(*read[1:]):
-        lifetimes.learn(batch)
-    lifetimes.sort()
+    known = (batch for _at, batch in itertools.chain(*read[1:]))
+    lifetimes = _Lifetimes(folder / "interval_map.txt", known, random.Random(seed))
     found: list[Arrival] = []
     for at, batch in itertools.chain(*read):
         of_flavor: dict[str, list[str]] = {}
