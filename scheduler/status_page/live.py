@@ -16,6 +16,7 @@ from scheduler.explain.refusal import reason_text
 from scheduler.hosts import capacity
 from scheduler.hosts.host_manager import HostManager
 from scheduler.manager import SchedulerManager
+from scheduler.replay.row_fleet import RowFleet
 from scheduler.status_page.fleet import Fleet
 from scheduler.status_page.recent import RecentDecisions
 
@@ -168,18 +169,9 @@ class LiveStatus:
         }
 
 
-class _NoHosts:
-    """Stands for the host manager of an operator's own that keeps no table."""
-
-    def read(self, *_given: Any, **_wanted: Any) -> list[Any]:
-        return []
-
-    services = cell_health = read
-
-
 def _shown(host_manager: Any, conf: Any) -> HostManager:
-    nothing: Any = _NoHosts()
-    return host_manager if hasattr(host_manager, "table") else HostManager(conf, nothing)
+    """*host_manager*; none with hosts for an operator's own that keeps no table."""
+    return host_manager if hasattr(host_manager, "table") else HostManager(conf, RowFleet({}))
 
 
 def _summary(record: DecisionRecord) -> dict[str, Any]:
