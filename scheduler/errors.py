@@ -8,10 +8,11 @@ and those travel on the wire together with the numeric ``code``.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
@@ -122,6 +123,15 @@ class InvalidRequest(BadRequest):
     """The request itself is wrong; *field* names the part."""
 
     msg_fmt = "Invalid request: %(field)s: %(reason)s"
+
+
+@contextlib.contextmanager
+def as_invalid(field: str, *causes: type[Exception]) -> Iterator[None]:
+    """Within it one of *causes* becomes an InvalidRequest about *field*, with its text."""
+    try:
+        yield
+    except causes as error:
+        raise InvalidRequest(field=field, reason=str(error)) from error
 
 
 class SchedulerHostFilterNotFound(NovaException):

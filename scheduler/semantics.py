@@ -87,10 +87,8 @@ def _fewer_members_than_allowed(hosts: Any, request: Any) -> Any:
 
 
 def _any_version(requirement: str) -> Callable[[int], bool]:
-    try:
+    with errors.as_invalid(_VERSION_FIELD, ValueError):
         predicate = versionutils.VersionPredicate(requirement)
-    except ValueError as error:
-        raise errors.InvalidRequest(field=_VERSION_FIELD, reason=str(error)) from error
     text_of = versionutils.convert_version_to_str
     return lambda number: number <= 0 or predicate.satisfied_by(text_of(number))
 

@@ -57,10 +57,8 @@ PAGE = argument("-o", "--output", metavar="REPORT", type=Path, help="write the r
 
 def write_page(path: Path, page: str) -> None:
     """Write a report; InvalidRequest says why it cannot be written."""
-    try:
+    with errors.as_invalid("--output", OSError):
         path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise errors.InvalidRequest(field="--output", reason=str(error)) from error
 
 
 def tracked(several: Iterable[Found], what: str, total: int | None = None) -> Iterable[Found]:

@@ -124,10 +124,8 @@ class Fit(_Planning):
 
     def plan(self, planner: Planner, args: Any) -> Plan:
         """See the base class; InvalidRequest names a flavor that is not there."""
-        try:
+        with errors.as_invalid("--flavor", errors.NotFound):
             spec = _request(self.databases, args.flavor, args.az, args.project)
-        except errors.NotFound as error:
-            raise errors.InvalidRequest(field="--flavor", reason=str(error)) from error
         return planner.fit(spec, args.count)
 
 

@@ -78,10 +78,8 @@ def _warn(self: Any, segments: Sequence[Segment]) -> None:
 def _saved(path: Path, lines: Iterable[Line]) -> dict[str, Any]:
     if not is_recording(path):
         raise errors.InvalidRequest(field="--output", reason=f"the name must end in {SUFFIX}")
-    try:
+    with errors.as_invalid("--output", OSError):
         return {"decisions": save(path, lines), "file": str(path)}
-    except OSError as error:
-        raise errors.InvalidRequest(field="--output", reason=str(error)) from error
 
 
 @action(command.Text, *_FILES, _OUTPUT, needs_tables=False, words=_WRITTEN)

@@ -180,10 +180,8 @@ def request_of(
 
 def _from_file(path: Path) -> objects.RequestSpec:
     field = f"--request {path}"
-    try:
+    with errors.as_invalid(field, OSError, ValueError):
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise errors.InvalidRequest(field=field, reason=mistakes.plain(str(error))) from error
     if isinstance(content, dict) and isinstance(content.get("args"), dict):
         content = content["args"]
     decoded = ObjectSerializer().deserialize_entity(None, content)

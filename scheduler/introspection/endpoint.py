@@ -51,10 +51,8 @@ def _answering(function: Callable[..., Any], subject: Subject) -> Callable[..., 
 
     @oslo_messaging.expose
     def answer(_context: Any, **arguments: Any) -> Any:
-        try:
+        with errors.as_invalid("args", TypeError):
             signature.bind(subject, **arguments)
-        except TypeError as error:
-            raise errors.InvalidRequest(field="args", reason=str(error)) from error
         return function(subject, **arguments)
 
     return answer

@@ -41,11 +41,8 @@ def without(table: HostTable, hosts: Sequence[str]) -> None:
     """Take the *hosts* out of *table*; InvalidRequest for one that is not there."""
     require_texts("without_hosts", hosts)
     for host in dict.fromkeys(hosts):
-        try:
+        with errors.as_invalid(f"--without-host {host}", ValueError):
             rows = list(_known("host", host, table.rows_of_host))
-        except ValueError as error:
-            argument = f"--without-host {host}"
-            raise errors.InvalidRequest(field=argument, reason=str(error)) from error
         for row in rows:
             table.remove(table.keys[row])
 
@@ -64,15 +61,12 @@ def add(
         aggregates = manager.aggregates
     made: list[str] = []
     for number, profile in enumerate(profiles, 1):
-        try:
+        with errors.as_invalid(f"--add-hosts (profile {number})", ValueError):
             _check(profile, MOST_ADDED - len(made))
             like = profile.get("like")
             row = None if like is None else _known("host", like, table.rows_of_host)[0]
             values = _row(profile, {} if row is None else _hardware(table, row))
             homes = _aggregates_of(profile, aggregates, table.aggregates_of_host.get(like, ()))
-        except ValueError as error:
-            argument = f"--add-hosts (profile {number})"
-            raise errors.InvalidRequest(field=argument, reason=str(error)) from error
         example = row if row is not None else next(iter(table.rows.values()), None)
         cell = None if example is None else table.value(example, "cell_uuid")
         decoded = host_rows.values(

@@ -66,11 +66,9 @@ def values_of(settings: Sequence[str]) -> dict[Name, Any]:
             raise errors.InvalidRequest(field=argument, reason="no value: give option=value")
         name = _name_of(spelt.strip(), argument)
         parse = DECISION_OPTIONS[name].type
-        try:
+        with errors.as_invalid(argument, ValueError):
             is_list = DECISION_OPTIONS[name].multi
             parts = [parse(part.strip()) for part in (value.split(",") if is_list else [value])]
-        except ValueError as error:
-            raise errors.InvalidRequest(field=argument, reason=str(error)) from error
         found[name] = parts if is_list else parts[0]
     return found
 
@@ -269,10 +267,8 @@ def _apply_ratios(table: HostTable, conf: Any, values: Mapping[Name, Any]) -> It
 
 def _changed_fleet(fleet: VirtualFleet, conf: Any) -> VirtualFleet:
     """A copy of *fleet* under *conf*; InvalidRequest for filters and the like that are unknown."""
-    try:
+    with errors.as_invalid("--set", *_NOT_LOADED):
         return fleet.copy(conf)
-    except _NOT_LOADED as error:
-        raise errors.InvalidRequest(field="--set", reason=str(error)) from error
 
 
 def _decided(fleet: VirtualFleet, asked: DecisionRecord) -> Outcome:

@@ -204,8 +204,6 @@ def flavors_named(pairs: Iterable[str]) -> dict[str, objects.Flavor]:
     found: dict[str, objects.Flavor] = {}
     for pair in pairs:
         name, _equals, size = pair.partition("=")
-        try:
+        with errors.as_invalid(f"--flavor {pair}", ValueError):
             found[name] = flavor_of(size, len(found) + 1, name)
-        except ValueError as error:
-            raise errors.InvalidRequest(field=f"--flavor {pair}", reason=str(error)) from error
     return found
