@@ -47,11 +47,8 @@ def within(network: str) -> Callable[[str | None], bool]:
 
     A text that is no address is in no network.  Raises InvalidRequest when *network* is none.
     """
-    try:
+    with errors.as_invalid("scheduler_hints.build_near_host_ip and cidr", ValueError):
         wanted = ipaddress.ip_network(network, strict=False)
-    except ValueError as error:
-        field = "scheduler_hints.build_near_host_ip and cidr"
-        raise errors.InvalidRequest(field=field, reason=str(error)) from error
 
     def test(address: str | None) -> bool:
         try:

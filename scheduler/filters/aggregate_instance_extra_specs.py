@@ -57,11 +57,8 @@ def _judge(aggregates: list[Any], demands: tuple[tuple[str, str], ...]) -> Verdi
         values = aggregate_metadata.split_values(aggregates, name)
         if not values:
             return Verdict.MISSING
-        try:
+        with errors.as_invalid(f"flavor.extra_specs.{name}", ValueError):
             met = any(extra_specs_ops.match(value, requirement) for value in sorted(values))
-        except ValueError as error:
-            field = f"flavor.extra_specs.{name}"
-            raise errors.InvalidRequest(field=field, reason=str(error)) from error
         if not met:
             return Verdict.REFUSED
     return Verdict.MET

@@ -60,8 +60,5 @@ def _demand(key: str, requirement: str) -> tuple[list[str], str, bool]:
 
 
 def _judged(hosts: Candidates, key: str, path: list[str], wanted: str) -> np.ndarray:
-    try:
+    with errors.as_invalid(f"flavor.extra_specs.{key}", ValueError):
         return host_attributes.judge(hosts, path, lambda v: extra_specs_ops.match(v, wanted))
-    except ValueError as error:
-        field = f"flavor.extra_specs.{key}"
-        raise errors.InvalidRequest(field=field, reason=str(error)) from error
