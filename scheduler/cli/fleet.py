@@ -3,7 +3,7 @@
 import collections
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from oslo_config import cfg
 from sqlalchemy import Connection
@@ -32,6 +32,8 @@ SUMMARY_COLUMNS = (
     *("Zone", "Hosts", "Down", "Disabled"),
     *("vCPUs", "RAM MB", "Disk GB", "Instances"),
 )
+#: Keys of what is used, and how much there is.
+SIZES = ("vcpus", "ram_mb", "disk_gb")
 #: Columns of the node's row that ``host show`` takes as they are.
 CAPACITY = (
     *("hypervisor_type", "hypervisor_version", "vcpus", "vcpus_used"),
@@ -79,12 +81,12 @@ def state(service: objects.Service | None, conf: cfg.ConfigOpts) -> str:
     argument("--summary", action="store_true", help="one line for each zone, and no hosts"),
     nothing="There are no such compute hosts.",
 )
-def host_list(command: Any, args: Any) -> list[Sequence[Any]]:
+def host_list(command: Any, args: Any) -> list[dict[str, Any]]:
     """List the compute hosts with their zone, state and usage."""
     groups, has_cells = _aggregates(command), command.databases.has_cells
     zones = _zones(groups, command.conf)
     members = _members(groups, args.aggregate)
-    found: list[_Host] = []
+    found: list[dict[str, Any]] = []
     for cell, database in command.cells.items():
         with database.read() as connection:
             nodes = compute_nodes.list_all(connection)
@@ -92,59 +94,46 @@ def host_list(command: Any, args: Any) -> list[Sequence[Any]]:
         by_host = {each.host: each for each in known}
         for node in nodes:
             service, zone = by_host.get(node.host), zones[node.host][0]
-            host = _Host(node, zone, status(service), state(service, command.conf), cell)
-            is_wanted = args.zone in (None, zone) and not (args.down and host.state == "up")
+            its_state = state(service, command.conf)
+            is_wanted = args.zone in (None, zone) and not (args.down and its_state == "up")
             if is_wanted and (members is None or node.host in members):
-                found.append(host)
+                host = {"id": node.id, "host": node.host, "node": node.hypervisor_hostname}
+                host |= {"zone": zone, "status": status(service), "state": its_state, "cell": cell}
+                found.append({**host, **_usage(node), "instances": node.running_vms or 0})
     if args.summary:
         if args.limit:
             command.parser.error("--summary has no hosts to --limit")
         command.columns = SUMMARY_COLUMNS
-        return [_summary(zone, found) for zone in sorted({each.zone for each in found})]
+        found = [_summary(zone, found) for zone in sorted({each["zone"] for each in found})]
+    else:
+        command.columns = (*HOST_COLUMNS, "Cell") if has_cells else HOST_COLUMNS
     if len(found) > (args.limit or len(found)):
         command.tell(f"note: {args.limit} of {len(found)} hosts")
-    command.columns = (*HOST_COLUMNS, "Cell") if has_cells else HOST_COLUMNS
-    return [(*each.row, each.cell) if has_cells else each.row for each in found[: args.limit]]
+    return [{**each, **{name: Usage(each[name]) for name in SIZES}} for each in found[: args.limit]]
 
 
-class _Host(NamedTuple):
-    """A compute node, with what else is known of its host."""
-
-    node: Any
-    zone: str
-    status: str
-    state: str
-    cell: str
-
-    @property
-    def row(self) -> Sequence[Any]:
-        node = self.node
-        return (
-            *(node.id, node.host, node.hypervisor_hostname, self.zone, self.status, self.state),
-            *(Usage((used, total)) for used, total in _usage(node)),
-            node.running_vms or 0,
-        )
+def _usage(node: Any) -> dict[str, tuple[int, int]]:
+    return {
+        "vcpus": (node.vcpus_used, node.vcpus),
+        "ram_mb": (node.memory_mb_used, node.memory_mb),
+        "disk_gb": (node.local_gb_used, node.local_gb),
+    }
 
 
-def _usage(node: Any) -> Sequence[tuple[int, int]]:
-    return (
-        (node.vcpus_used, node.vcpus),
-        (node.memory_mb_used, node.memory_mb),
-        (node.local_gb_used, node.local_gb),
-    )
-
-
-def _summary(zone: str, hosts: Iterable[_Host]) -> Sequence[Any]:
+def _summary(zone: str, hosts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Values of SUMMARY_COLUMNS for the *hosts* of *zone*."""
-    there = [each for each in hosts if each.zone == zone]
-    totals = [
-        Usage((sum(used or 0 for used, _ in several), sum(total or 0 for _, total in several)))
-        for several in zip(*(_usage(each.node) for each in there), strict=True)
-    ]
-    down = sum(each.state == "down" for each in there)
-    disabled = sum(each.status == "disabled" for each in there)
-    servers = sum(each.node.running_vms or 0 for each in there)
-    return (zone, len(there), down, disabled, *totals, servers)
+    there = [each for each in hosts if each["zone"] == zone]
+    return {
+        "zone": zone,
+        "hosts": len(there),
+        "down": sum(each["state"] == "down" for each in there),
+        "disabled": sum(each["status"] == "disabled" for each in there),
+        **{
+            name: tuple(sum(each[name][place] or 0 for each in there) for place in (0, 1))
+            for name in SIZES
+        },
+        "instances": sum(each["instances"] for each in there),
+    }
 
 
 def _members(groups: Iterable[objects.Aggregate], wanted: str | None) -> set[str] | None:
