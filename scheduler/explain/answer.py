@@ -62,7 +62,7 @@ def explained(record: DecisionRecord, driver: Any, host: str | None = None) -> d
         return to_dict(record)
     with manager.lock:
         scope = Scope(manager.table, manager.clock(), manager.service_down_time_seconds)
-        closest = closest_hosts(record, scope, record.request)
+        closest = closest_hosts(record, scope)
         rows = () if host is None else manager.table.rows_of_host.get(host, ())
         on_host = [_HostLookup(record, driver, scope, row).to_dict() for row in rows]
     return {**to_dict(record, closest), **({} if host is None else {"on_host": on_host})}

@@ -6,7 +6,6 @@ The configuration in force stays: ``Overlay`` is one with some options set other
 import dataclasses
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
@@ -123,14 +122,6 @@ _NOT_LOADED: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A decision as ``answer.to_dict`` has it, and for each host that was left why not or "" ."""
-
-    record: dict[str, Any]
-    verdicts: dict[Key, str]
-
-
 def what_if(
     subject: Subject,
     request: objects.RequestSpec | None = None,
@@ -157,18 +148,33 @@ def what_if(
         notes = list(_without_own_reservations(driver.conf, reservations, asked))
         seconds = _seconds(max_seconds) / 2
         first = VirtualFleet.from_driver(driver, reservations, most_seconds=seconds)
-        second = _changed_fleet(first, conf)
-        before = _decided(first, asked)
+        with errors.as_invalid("--set", *_NOT_LOADED):
+            second = first.copy(conf)
+        before, passed_before = _decided(first, asked)
         notes += _apply_ratios(second.table, conf, values)
         notes += hypothetical_hosts.add(second.table, driver.host_manager, conf, add_hosts)
         hypothetical_hosts.without(second.table, without_hosts)  # which the added ones may be like
-        after = _decided(second, asked)
+        after, passed_after = _decided(second, asked)
+    gained = _only_in(passed_after, passed_before, "before")
+    lost = _only_in(passed_before, passed_after, "after")
     return {
         "worker": subject.number,
         "host": subject.conf.host,
         "state_age_seconds": subject.known_host_manager.state_age_seconds,
-        "decided": None if remembered is None else _outcome_of(asked),
-        **_compared(before, after),
+        "decided": None
+        if remembered is None
+        else {
+            "outcome": asked.outcome,
+            "chosen": [{"host": host, "node": node} for host, node in asked.chosen],
+        },
+        "before": before,
+        "after": after,
+        "passing": {
+            "gained": len(gained),
+            "lost": len(lost),
+            "now": gained[:MOST_NAMED],
+            "no_longer": lost[:MOST_NAMED],
+        },
         "notes": notes,
     }
 
@@ -210,11 +216,6 @@ def _asked(
     uuids = latest.instance_uuids
     is_complete = len(uuids) == latest.num_instances
     return dataclasses.replace(latest, instance_uuids=uuids if is_complete else ())
-
-
-def _outcome_of(asked: DecisionRecord) -> dict[str, Any]:
-    chosen = [{"host": host, "node": node} for host, node in asked.chosen]
-    return {"outcome": asked.outcome, "chosen": chosen}
 
 
 def _changed(
@@ -265,14 +266,8 @@ def _apply_ratios(table: HostTable, conf: Any, values: Mapping[Name, Any]) -> It
 # --- one decision ---------------------------------------------------------------------------------
 
 
-def _changed_fleet(fleet: VirtualFleet, conf: Any) -> VirtualFleet:
-    """A copy of *fleet* under *conf*; InvalidRequest for filters and the like that are unknown."""
-    with errors.as_invalid("--set", *_NOT_LOADED):
-        return fleet.copy(conf)
-
-
-def _decided(fleet: VirtualFleet, asked: DecisionRecord) -> Outcome:
-    """The decision on the state of *fleet*, which it changes."""
+def _decided(fleet: VirtualFleet, asked: DecisionRecord) -> tuple[dict[str, Any], dict[Key, str]]:
+    """The decision on the state of *fleet*, which it changes, and ``_verdicts`` of it."""
     began = time.perf_counter()
     try:
         record = fleet.place(
@@ -289,8 +284,8 @@ def _decided(fleet: VirtualFleet, asked: DecisionRecord) -> Outcome:
     scope = Scope(
         fleet.table, fleet.clock(), fleet.driver.settings.policy.service_down_time_seconds
     )
-    closest = closest_hosts(record, scope, record.request)
-    return Outcome(to_dict(record, closest), _verdicts(record, fleet.table))
+    closest = closest_hosts(record, scope)
+    return to_dict(record, closest), _verdicts(record, fleet.table)
 
 
 def _verdicts(record: DecisionRecord, table: HostTable) -> dict[Key, str]:
@@ -307,21 +302,8 @@ def _verdicts(record: DecisionRecord, table: HostTable) -> dict[Key, str]:
     }
 
 
-def _compared(before: Outcome, after: Outcome) -> dict[str, Any]:
-    """Both decisions, and the hosts that pass in one of them only."""
-    gained = _only_in(after, before, "before")
-    lost = _only_in(before, after, "after")
-    passing = {
-        "gained": len(gained),
-        "lost": len(lost),
-        "now": gained[:MOST_NAMED],
-        "no_longer": lost[:MOST_NAMED],
-    }
-    return {"before": before.record, "after": after.record, "passing": passing}
-
-
-def _only_in(one: Outcome, other: Outcome, when: str) -> list[dict[str, Any]]:
+def _only_in(one: Mapping[Key, str], other: Mapping[Key, str], when: str) -> list[dict[str, Any]]:
     """The hosts that pass in *one* only, with what keeps them out of the *other*."""
-    passing = sorted((key for key, why in one.verdicts.items() if not why), key=in_order)
-    reasons = ((key, other.verdicts.get(key, "not among the hosts")) for key in passing)
+    passing = sorted((key for key, why in one.items() if not why), key=in_order)
+    reasons = ((key, other.get(key, "not among the hosts")) for key in passing)
     return [{"host": key[0], "node": key[1], when: why} for key, why in reasons if why]
