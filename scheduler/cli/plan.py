@@ -59,11 +59,9 @@ class _Planning(command.Text):
         """The plan as JSON has it, with ``shell`` if that is wanted."""
         plugins.prepare(self.conf)
         conf = Overlay.from_values(self.conf, _STACKING) if self.stacks else self.conf
-        read = database_fleet.read(conf, self.databases)
+        fleet, left_out = database_fleet.read(conf, self.databases)
         track = functools.partial(command.tracked, what="Planning")
-        plan = self.plan(
-            Planner(Mover(read.fleet, args.seconds or math.inf), read.left_out, track), args
-        )
+        plan = self.plan(Planner(Mover(fleet, args.seconds or math.inf), left_out, track), args)
         if plan.reached < plan.wanted or plan.is_cut_off:
             self.status = exit_codes.FAILURE
         found = plan.to_dict()
@@ -152,8 +150,8 @@ def moves_for_room(conf: Any, databases: Databases, refused: Mapping[str, Any]) 
         plugins.prepare(conf)
         conf = Overlay.from_values(conf, _STACKING)
         spec = _request(databases, *(refused[name] for name in ("flavor", "zone", "project")))
-        read = database_fleet.read(conf, databases, READING_SECONDS)
-        planner = Planner(Mover(read.fleet, SEARCH_SECONDS), read.left_out)
+        fleet, left_out = database_fleet.read(conf, databases, READING_SECONDS)
+        planner = Planner(Mover(fleet, SEARCH_SECONDS), left_out)
         plan = planner.fit(spec, refused["num_instances"])
     except (errors.NovaException, TimeoutError, *FAILURES):
         LOG.debug("It is not known what would make room", exc_info=True)

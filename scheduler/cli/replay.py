@@ -136,7 +136,7 @@ class Replay(command.Text):
         if parsed.fleet and not parsed.fleet_from_database:
             fleet = VirtualFleet.from_description(conf, parsed.fleet)
         elif parsed.fleet_from_database and not parsed.fleet:
-            fleet = database_fleet.read(conf, self.databases).fleet
+            fleet, _left_out = database_fleet.read(conf, self.databases)
         elif is_recording(first) and not parsed.fleet:
             fleet = recorded_fleet(conf, first)
         else:

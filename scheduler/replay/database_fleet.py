@@ -4,7 +4,6 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -29,22 +28,17 @@ _STORED: Final = (request_specs.c.instance_uuid, request_specs.c.spec)
 _NO_TEXT: Final = frozenset((None, "", "null", "[]"))
 
 
-@dataclass(slots=True)
-class DatabaseFleet:
-    """The fleet, and the servers that cannot be taken away there, each with the reason."""
+def read(
+    conf: Any, databases: Databases, seconds: float = math.inf
+) -> tuple[VirtualFleet, dict[str, str]]:
+    """The fleet, and the servers that cannot be taken away there, each with the reason.
 
-    fleet: VirtualFleet
-    left_out: dict[str, str] = field(default_factory=dict)
-
-
-def read(conf: Any, databases: Databases, seconds: float = math.inf) -> DatabaseFleet:
-    """Read hosts, servers and groups; raises what reading raises where a database is away.
-
-    TimeoutError if servers are left after *seconds*.
+    Raises what reading raises where a database is away, TimeoutError if servers are left after
+    *seconds*.
     """
     ends_at = time.monotonic() + seconds
     fleet = VirtualFleet(conf, CellsReader(conf, databases), VirtualClock(time.time()))
-    found = DatabaseFleet(fleet)
+    left_out: dict[str, str] = {}
     with databases.api.read() as connection:
         requests = _Requests(
             {uuid: each for each in groups.list_all(connection) for uuid in each.members or ()}
@@ -60,8 +54,9 @@ def read(conf: Any, databases: Databases, seconds: float = math.inf) -> Database
                 stored = select_in(connection, sa.select(*_STORED), _STORED[0], uuids)
                 texts = {row.instance_uuid: row.spec for row in stored}
             for row in some:
-                _adopt(found, row, requests.of(row, texts.get(row.uuid)))
-    return found
+                if reason := _adopt(fleet, row, requests.of(row, texts.get(row.uuid))):
+                    left_out[row.uuid] = reason
+    return fleet, left_out
 
 
 def _with_instances(databases: Databases) -> Iterator[Database]:
@@ -83,18 +78,19 @@ def _servers(connection: Connection) -> list[Any]:
     return list(connection.execute(query))
 
 
-def _adopt(found: DatabaseFleet, row: Any, spec: objects.RequestSpec | None) -> None:
+def _adopt(fleet: VirtualFleet, row: Any, spec: objects.RequestSpec | None) -> str | None:
+    """Let the server of *row* be taken away; else the reason why it cannot be."""
     if row.task_state is not None:
-        found.left_out[row.uuid] = f"it is at work ({row.task_state})"
-    elif spec is None:
-        found.left_out[row.uuid] = "its flavor is not known"
-    elif row.numa_topology not in _NO_TEXT or row.pci_requests not in _NO_TEXT:
-        found.left_out[row.uuid] = "it has cells or devices of its own"
-    else:
-        try:
-            found.fleet.adopt(row.uuid, spec)
-        except (KeyError, ValueError) as error:
-            found.left_out[row.uuid] = f"its host's report does not tell what it takes ({error})"
+        return f"it is at work ({row.task_state})"
+    if spec is None:
+        return "its flavor is not known"
+    if row.numa_topology not in _NO_TEXT or row.pci_requests not in _NO_TEXT:
+        return "it has cells or devices of its own"
+    try:
+        fleet.adopt(row.uuid, spec)
+    except (KeyError, ValueError) as error:
+        return f"its host's report does not tell what it takes ({error})"
+    return None
 
 
 class _Requests:

@@ -50,20 +50,20 @@ def databases(tmp_path):
 
 
 def test_servers_are_read_with_what_they_asked_for(databases):
-    found = database_fleet.read(a_conf(), databases)
-    assert sorted(found.fleet.spec_of) == [a_uuid(1), a_uuid(2)]
-    assert found.left_out == {
+    fleet, left_out = database_fleet.read(a_conf(), databases)
+    assert sorted(fleet.spec_of) == [a_uuid(1), a_uuid(2)]
+    assert left_out == {
         a_uuid(3): "it is at work (migrating)",
         a_uuid(4): "it has cells or devices of its own",
     }
-    first, second = (found.fleet.spec_of[a_uuid(number)] for number in (1, 2))
+    first, second = (fleet.spec_of[a_uuid(number)] for number in (1, 2))
     assert (first.availability_zone, second.availability_zone) == (world.ZONE, None)
     assert first.instance_group.members == [a_uuid(1), a_uuid(2)]
 
 
 def test_a_plan_obeys_zones_and_groups_of_what_was_read(databases):
-    found = database_fleet.read(a_conf(), databases)
-    planner = Planner(Mover(found.fleet), found.left_out)
+    fleet, left_out = database_fleet.read(a_conf(), databases)
+    planner = Planner(Mover(fleet), left_out)
     plan = planner.drain(["cmp1"])
     # The first server has to stay in its zone, and the group keeps the second off there.
     assert {move.server: move.target for move in plan.moves} == {
