@@ -12,7 +12,7 @@ import pathlib
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any, ClassVar, Final
 
 from oslo_config import cfg
@@ -78,17 +78,12 @@ def _guarded(generator: Generator) -> Any:
         return f"not available: {type(error).__name__}: {error}"
 
 
-class _Version:
-    """Vendor, name and version of the program, for the library."""
-
-    def vendor_string(self) -> str:
-        return "OpenStack"
-
-    def product_string(self) -> str:
-        return "nova-scheduler, standalone"
-
-    def version_string_with_package(self) -> str:
-        return scheduler.__version__
+#: Vendor, name and version of the program, for the library.
+_VERSION: Final = SimpleNamespace(
+    vendor_string=lambda: "OpenStack",
+    product_string=lambda: "nova-scheduler, standalone",
+    version_string_with_package=lambda: scheduler.__version__,
+)
 
 
 class Reports:
@@ -111,7 +106,7 @@ class Reports:
             ("Requests in flight", lambda: "\n".join(self._requests())),
             ("Last decisions", lambda: "\n".join(self._decisions())),
         ]
-        start = functools.partial(Report.setup_autorun, _Version(), program, conf=conf)
+        start = functools.partial(Report.setup_autorun, _VERSION, program, conf=conf)
         if watched:
             self._watch = start  # in a thread, which no fork takes along
         else:
