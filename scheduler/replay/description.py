@@ -1,12 +1,11 @@
 """A fleet described in words: ``2000 × 64 cores/256 GiB, 3 zones``."""
 
 import datetime
-import itertools
 import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from scheduler import errors
 from scheduler.db.services import COMPUTE_BINARY
@@ -32,33 +31,23 @@ class HostKind:
     disk_gb: int = DISK_GB
 
 
-@dataclass(frozen=True, slots=True)
-class FleetDescription:
-    """Empty hosts of some kinds, spread evenly over ``zones`` zones; 0: without zones."""
+def parsed(text: str) -> tuple[list[HostKind], int]:
+    """The kinds of empty hosts that *text* describes, and the zones they are spread over evenly.
 
-    kinds: tuple[HostKind, ...]
-    zones: int = 0
-
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        """The fleet that *text* describes; InvalidRequest shows the form if it is none."""
-        parts = text.split(",")
-        kinds = [_KIND.fullmatch(each) for each in parts[0].split("+")]
-        zones = [_ZONES.fullmatch(each) for each in parts[1:]]
-        if None in kinds or None in zones or len(zones) > 1:
-            reason = f"not of the form '{_FORM}', disk and zones are optional"
-            raise errors.InvalidRequest(field=f"fleet {text!r:.80}", reason=reason)
-        found = cls(
-            tuple(_kind(each) for each in kinds if each), *(int(each[1]) for each in zones if each)
-        )
-        if not 0 < found.hosts <= MOST_HOSTS or not all(each.count for each in found.kinds):
-            reason = f"{found.hosts} hosts; 1 to {MOST_HOSTS}, and some of each kind"
-            raise errors.InvalidRequest(field=f"fleet {text!r:.80}", reason=reason)
-        return found
-
-    @property
-    def hosts(self) -> int:
-        return sum(each.count for each in self.kinds)
+    0 is without zones.  InvalidRequest shows the form if it is no description.
+    """
+    parts = text.split(",")
+    found = [_KIND.fullmatch(each) for each in parts[0].split("+")]
+    zones = [_ZONES.fullmatch(each) for each in parts[1:]]
+    if None in found or None in zones or len(zones) > 1:
+        reason = f"not of the form '{_FORM}', disk and zones are optional"
+        raise errors.InvalidRequest(field=f"fleet {text!r:.80}", reason=reason)
+    kinds = [_kind(each) for each in found if each]
+    hosts = sum(each.count for each in kinds)
+    if not 0 < hosts <= MOST_HOSTS or not all(each.count for each in kinds):
+        reason = f"{hosts} hosts; 1 to {MOST_HOSTS}, and some of each kind"
+        raise errors.InvalidRequest(field=f"fleet {text!r:.80}", reason=reason)
+    return kinds, sum(int(each[1]) for each in zones if each)
 
 
 def _kind(found: re.Match[str]) -> HostKind:
@@ -68,14 +57,13 @@ def _kind(found: re.Match[str]) -> HostKind:
     return HostKind(int(found[1]), int(found[2]), int(found[3]) * _UNITS[found[4].upper()], disk_gb)
 
 
-def rows_of(description: FleetDescription, now: float) -> dict[str, Any]:
-    """The rows of the hosts, by table; all have just reported."""
-    kinds = itertools.chain.from_iterable(
-        itertools.repeat(each, each.count) for each in description.kinds
-    )
+def rows_of(text: str, now: float) -> dict[str, Any]:
+    """The rows of the hosts that *text* describes, by table; all have just reported."""
+    several, zones = parsed(text)
+    kinds = [each for each in several for _host in range(each.count)]
     at = datetime.datetime.fromtimestamp(now, datetime.UTC).replace(tzinfo=None)
-    width, zones = len(str(description.hosts)), description.zones
-    names = [f"host-{number:0{width}}" for number in range(1, description.hosts + 1)]
+    width = len(str(len(kinds)))
+    names = [f"host-{number:0{width}}" for number in range(1, len(kinds) + 1)]
     times = {"created_at": at, "updated_at": at}
     service = {"binary": COMPUTE_BINARY, "topic": "compute", "disabled": False} | times
     return {

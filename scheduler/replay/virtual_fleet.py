@@ -29,7 +29,7 @@ from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.instances import BUILDING, Terms, TrackedInstance, properties_of
 from scheduler.hosts.reservations import Reservation, Reservations
 from scheduler.hosts.table import HostTable
-from scheduler.replay.description import FleetDescription, rows_of
+from scheduler.replay.description import rows_of
 from scheduler.replay.row_fleet import RowFleet
 
 #: The moment at which a described fleet begins.
@@ -107,8 +107,7 @@ class VirtualFleet:
     @classmethod
     def from_description(cls, conf: Any, text: str) -> Self:
         """Empty hosts as *text* describes them; InvalidRequest if it is no description."""
-        rows = rows_of(FleetDescription.from_text(text), BEGIN)
-        return cls(conf, RowFleet(rows), VirtualClock(BEGIN))
+        return cls(conf, RowFleet(rows_of(text, BEGIN)), VirtualClock(BEGIN))
 
     @staticmethod
     def _keep_services(manager: HostManager) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from scheduler import errors
 from scheduler.hosts.columns import seconds
-from scheduler.replay.description import FleetDescription, HostKind
+from scheduler.replay.description import HostKind, parsed
 from scheduler.replay.row_fleet import RowFleet, moment
 from scheduler.replay.virtual_fleet import VirtualClock, VirtualFleet
 from tests.builders import a_conf, a_request
@@ -39,7 +39,7 @@ def hosts_of(fleet):
     ],
 )
 def test_descriptions(text, kinds, zones):
-    assert FleetDescription.from_text(text) == FleetDescription(kinds, zones)
+    assert parsed(text) == (list(kinds), zones)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_descriptions(text, kinds, zones):
 )
 def test_what_is_no_description(text):
     with pytest.raises(errors.InvalidRequest, match="fleet"):
-        FleetDescription.from_text(text)
+        parsed(text)
 
 
 def test_hosts_have_what_is_described_and_zones_take_turns():
