@@ -294,10 +294,9 @@ def problems(
         paths = startup.named_files(source)
         copies = {os.path.join(folder, f"{n}.conf"): path for n, path in enumerate(paths)}
         found = [each for copy, path in copies.items() for each in problems_of_file(path, copy)]
-        if not found:
-            return _content(source, build, with_broker=with_broker, into=into)
-        if all(map(os.path.exists, copies)):
+        if found:
             source = startup.Source((), source.prog, list(copies))
+        if all(map(os.path.exists, copies)):
             found += _content(source, build, with_broker=with_broker, into=into)
 
     def named(text: str) -> str:

@@ -77,11 +77,9 @@ class Samples(Collector):
             if metric is None or (metric.kind.is_gauge and not is_alive):
                 continue
             known = self.values.get(key)
-            if known is None:
-                self.values[key] = value
-            elif metric.kind is not Kind.NEWEST:
+            if known is not None and metric.kind is not Kind.NEWEST:
                 self.values[key] = _COMBINED[metric.kind](known, value)
-            elif is_newer:
+            elif known is None or is_newer:
                 self.values[key] = value
         if is_alive and is_newer:
             self.read_at = other.read_at
