@@ -120,6 +120,8 @@ _NOT_LOADED: Final = (
     errors.ClassNotFound,
     errors.SchedulerHostFilterNotFound,
 )
+Decided = tuple[dict[str, Any], dict[Key, str]]
+"""A decision as ``answer.to_dict`` has it, and for each host that was left why not or "" ."""
 
 
 def what_if(
@@ -148,33 +150,18 @@ def what_if(
         notes = list(_without_own_reservations(driver.conf, reservations, asked))
         seconds = _seconds(max_seconds) / 2
         first = VirtualFleet.from_driver(driver, reservations, most_seconds=seconds)
-        with errors.as_invalid("--set", *_NOT_LOADED):
-            second = first.copy(conf)
-        before, passed_before = _decided(first, asked)
+        second = _changed_fleet(first, conf)
+        before = _decided(first, asked)
         notes += _apply_ratios(second.table, conf, values)
         notes += hypothetical_hosts.add(second.table, driver.host_manager, conf, add_hosts)
         hypothetical_hosts.without(second.table, without_hosts)  # which the added ones may be like
-        after, passed_after = _decided(second, asked)
-    gained = _only_in(passed_after, passed_before, "before")
-    lost = _only_in(passed_before, passed_after, "after")
+        after = _decided(second, asked)
     return {
         "worker": subject.number,
         "host": subject.conf.host,
         "state_age_seconds": subject.known_host_manager.state_age_seconds,
-        "decided": None
-        if remembered is None
-        else {
-            "outcome": asked.outcome,
-            "chosen": [{"host": host, "node": node} for host, node in asked.chosen],
-        },
-        "before": before,
-        "after": after,
-        "passing": {
-            "gained": len(gained),
-            "lost": len(lost),
-            "now": gained[:MOST_NAMED],
-            "no_longer": lost[:MOST_NAMED],
-        },
+        "decided": None if remembered is None else _outcome_of(asked),
+        **_compared(before, after),
         "notes": notes,
     }
 
@@ -216,6 +203,11 @@ def _asked(
     uuids = latest.instance_uuids
     is_complete = len(uuids) == latest.num_instances
     return dataclasses.replace(latest, instance_uuids=uuids if is_complete else ())
+
+
+def _outcome_of(asked: DecisionRecord) -> dict[str, Any]:
+    chosen = [{"host": host, "node": node} for host, node in asked.chosen]
+    return {"outcome": asked.outcome, "chosen": chosen}
 
 
 def _changed(
@@ -266,8 +258,14 @@ def _apply_ratios(table: HostTable, conf: Any, values: Mapping[Name, Any]) -> It
 # --- one decision ---------------------------------------------------------------------------------
 
 
-def _decided(fleet: VirtualFleet, asked: DecisionRecord) -> tuple[dict[str, Any], dict[Key, str]]:
-    """The decision on the state of *fleet*, which it changes, and ``_verdicts`` of it."""
+def _changed_fleet(fleet: VirtualFleet, conf: Any) -> VirtualFleet:
+    """A copy of *fleet* under *conf*; InvalidRequest for filters and the like that are unknown."""
+    with errors.as_invalid("--set", *_NOT_LOADED):
+        return fleet.copy(conf)
+
+
+def _decided(fleet: VirtualFleet, asked: DecisionRecord) -> Decided:
+    """The decision on the state of *fleet*, which it changes."""
     began = time.perf_counter()
     try:
         record = fleet.place(
@@ -300,6 +298,19 @@ def _verdicts(record: DecisionRecord, table: HostTable) -> dict[Key, str]:
         table.keys[row]: texts[number]
         for row, number in zip(asked.tolist(), verdicts.of_row[asked].tolist(), strict=True)
     }
+
+
+def _compared(before: Decided, after: Decided) -> dict[str, Any]:
+    """Both decisions, and the hosts that pass in one of them only."""
+    gained = _only_in(after[1], before[1], "before")
+    lost = _only_in(before[1], after[1], "after")
+    passing = {
+        "gained": len(gained),
+        "lost": len(lost),
+        "now": gained[:MOST_NAMED],
+        "no_longer": lost[:MOST_NAMED],
+    }
+    return {"before": before[0], "after": after[0], "passing": passing}
 
 
 def _only_in(one: Mapping[Key, str], other: Mapping[Key, str], when: str) -> list[dict[str, Any]]:
