@@ -74,8 +74,8 @@ def test_moves_are_refused_only_where_others_were_faster(
     for host in fleet.hosts * PER_HOST:
         fleet.wait_for_host(name := a_name(), SIZE_MB)
         fleet.arrive(name, host)
-    read = database_fleet.read(a_conf(**STACKING), Databases(database))
-    plan = Planner(Mover(read.fleet), read.left_out).free_hosts(HOSTS // 2, 100)
+    read, left_out = database_fleet.read(a_conf(**STACKING), Databases(database))
+    plan = Planner(Mover(read), left_out).free_hosts(HOSTS // 2, 100)
     assert (plan.reached, len(plan.moves)) == (HOSTS // 2, HOSTS)
     deployment(transport_url, mariadb_url, settings=SETTINGS).start_scheduler().wait_ready()
     with scheduler_api(tmp_path, transport_url) as api, ThreadPoolExecutor(4) as callers:
