@@ -2,14 +2,11 @@
 
 import pytest
 
-from scheduler import objects
 from scheduler.filters.base import BaseHostFilter
-from scheduler.hosts.reservations import NewtonReservations
 from tests.builders import a_request
 from tests.unit.drivers.scheduling import a_clock, a_driver, select
 from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
 
-LATER = "2026-11-20T23:59:45Z"
 DRIVERS = ["filter_scheduler", "caching_scheduler", "chance_scheduler", "fake_scheduler"]
 
 
@@ -54,36 +51,6 @@ def test_8_a_host_rejected_for_the_first_server_stays_out(semantics):
     assert select(driver, a_request(), UUIDS[2]) == ["h1"]
 
 
-def test_15_a_stale_row_does_not_keep_the_rest_from_being_read():
-    driver = a_driver(
-        a_fleet(4096, 8192), reservations=NewtonReservations, options={"semantics": "newton"}
-    )
-    manager = driver.host_manager
-    assert select(driver, a_request(), UUIDS[0]) == ["h2"]
-    aggregate = {"id": 1, "uuid": "u", "name": "a", "hosts": ["h2"], "metadata": {"a": "b"}}
-    change = {
-        "compute_nodes": [a_node("h2", 2, free_ram_mb=1, updated_at=LATER)],
-        "aggregates": [aggregate],
-        "services": [a_service("h1"), a_service("h2", disabled=True)],
-    }
-    manager._reader.change(change)
-    manager.refresh()
-    state = manager.state_of("h2")
-    assert state.free_ram_mb == 8192 - 512
-    assert [each.metadata for each in state.aggregates] == [{"a": "b"}]
-    assert state.service["disabled"]
-
-
-def test_24_two_nodes_of_one_host_are_two_candidates(semantics):
-    nodes = [a_node("h1", number, hypervisor_hostname=f"n{number}") for number in (1, 2)]
-    driver = a_driver(a_fleet(1, compute_nodes=nodes), options=semantics)
-    answer = driver.select_destinations(None, a_request(), UUIDS[:2])
-    assert [first.nodename for first, *_others in answer] == ["n1", "n2"]
-    states = [driver.host_manager.state_of("h1", name) for name in ("n1", "n2")]
-    assert [each.free_ram_mb for each in states] == [8192 - 512] * 2
-    assert [list(each.instances) for each in states] == [UUIDS[:2]] * 2
-
-
 def test_31_a_compute_node_without_service_is_not_offered_and_told_of(caplog):
     clock = a_clock()
     driver = a_driver(a_fleet(1, 4096, 1, services=[a_service("h2")]), clock=clock)
@@ -110,34 +77,6 @@ def test_one_line_for_many_hosts_and_each_only_once(caplog):
         "Compute node h1 reports 'many' as num_instances; counted as 0",
         f"Host h1 {more}",
     ]
-
-
-def test_41_a_host_missing_from_an_updated_aggregate_has_left_it():
-    manager = a_driver(a_fleet(1, 1)).host_manager
-    manager.refresh()
-    for hosts in (["h1", "h2"], ["h2"]):
-        update = objects.Aggregate(id=1, uuid="u", name="a", hosts=hosts, metadata={})
-        manager.update_aggregates([update])
-    found = [[each.id for each in manager.state_of(host).aggregates] for host in ("h1", "h2")]
-    assert found == [[], [1]]
-
-
-class LimitingFilter(BaseHostFilter):
-    """Third-party code: limits what is free at the moment, and only if it is asked to."""
-
-    def host_passes(self, host_state, spec_obj):
-        if spec_obj.get_scheduler_hint("limit"):
-            host_state.limits["memory_mb"] = host_state.free_ram_mb
-        return True
-
-
-def test_42_and_43_limits_are_those_of_one_pick():
-    driver = a_driver(a_fleet(4096), **foreign("LimitingFilter"))
-    limits = []
-    for hints in ({"limit": ["yes"]}, {}):
-        answer = driver.select_destinations(None, a_request(hints=hints), UUIDS[:2])
-        limits += [first.limits_exact for first, *_others in answer]
-    assert limits == [{"memory_mb": 4096}, {"memory_mb": 3584}, {}, {}]
 
 
 @pytest.mark.parametrize("driver", DRIVERS)

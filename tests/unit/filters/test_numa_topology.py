@@ -1,14 +1,13 @@
-"""(cells of the host, cells and devices asked for) -> fits or why not, and the limits."""
+"""Where the filter runs and how often; worked and recorded decisions show what fits."""
 
 import pytest
 
-from scheduler import numa, objects
+from scheduler import numa
 from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from scheduler.hosts.candidates import Candidates
-from scheduler.numa import HostTopology
 from scheduler.pci import Pools
-from tests.builders import a_conf, a_fleet, a_host, a_request, candidates
+from tests.builders import a_conf, a_fleet, a_request, candidates
 from tests.unit.numa.builders import cell, guest, host, want
 
 ONE, TWO = host(cell()), host(cell(0, range(4)), cell(1, range(4, 8)))
@@ -32,36 +31,6 @@ def test_rebuilds_in_place(semantics, runs):
     found = FilterChain([a_filter(semantics)]).run(candidates(a_fleet({})), request)
 
     assert (len(found.hosts) == 0) is runs
-
-
-@pytest.mark.parametrize(
-    ("topology", "request_", "limited"),
-    [
-        (ONE, asking(want()), True),
-        (ONE, asking(), False),
-        (None, asking(want()), False),
-        (HostTopology(), asking(want()), False),
-    ],
-)
-def test_limits_are_the_ratios_of_the_host(topology, request_, limited):
-    state = a_host(numa_topology=topology, cpu_allocation_ratio=4.0, ram_allocation_ratio=1.5)
-
-    limits = a_filter().limits(state, request_)
-
-    assert list(limits) == (["numa_topology"] if limited else [])
-    for each in limits.values():
-        assert (each.cpu_allocation_ratio, each.ram_allocation_ratio) == (4.0, 1.5)
-        assert not each.is_set("network_metadata")
-
-
-def test_limits_carry_the_networks_of_the_request():
-    metadata = objects.NetworkMetadata(physnets={"p1"}, tunneled=True)
-    request = asking(want(), network_metadata=metadata)
-
-    limits = a_filter().limits(a_host(numa_topology=ONE), request)["numa_topology"]
-
-    assert limits.network_metadata.physnets == {"p1"}
-    assert limits.network_metadata.tunneled is True
 
 
 def test_fits_are_found_out_once_per_distinct_host(monkeypatch):

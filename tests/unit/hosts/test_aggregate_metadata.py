@@ -6,7 +6,6 @@ import pytest
 
 from scheduler import objects
 from scheduler.hosts import aggregate_metadata
-from tests.builders import a_fleet, candidates
 
 SEVERAL = "2 values found, of which the minimum value will be used."
 
@@ -31,13 +30,3 @@ def test_the_smallest_value(metadata, number, messages, caplog):
         assert aggregate_metadata.smallest(aggregates, "n", float) == number
     assert len(caplog.messages) == len(messages)
     assert all(map(str.startswith, caplog.messages, messages))
-
-
-def test_overrides_per_host():
-    table = a_fleet({"aggregates": [{"n": "2"}]}, {}, {"aggregates": [{"n": "x"}]})
-    hosts = candidates(table)
-
-    found = hosts.overridden("n", float, hosts.cpu_allocation_ratio)
-
-    assert found.tolist() == [2.0, 16.0, 16.0]
-    assert hosts.overridden("n", int, 7).tolist() == [2.0, 7.0, 7.0]

@@ -13,7 +13,6 @@ from tests.unit.evaluation.builders import NOW, a_node
 
 HUGE = 2**31 - 1
 RATIOS = Ratios(cpu=16.0, ram=1.5, disk=1.0)
-MORE = "Host h1 has more disk space than database expected (100 GB > 90 GB)"
 
 
 def read(*, knows_bare_metal=False, **columns):
@@ -24,25 +23,6 @@ def read(*, knows_bare_metal=False, **columns):
     )
     complaints.tell()
     return found
-
-
-@pytest.mark.parametrize(
-    ("free_gb", "least_gb", "expected_gb", "told"),
-    [
-        (90, None, 90, []),
-        (90, 50, 50, []),
-        (90, 90, 90, []),
-        (90, 0, 0, []),  # a value like any other
-        (90, -10, -10, []),
-        (-20, -10, -20, ["Host h1 has more disk space than database expected (-10 GB > -20 GB)"]),
-        (90, 100, 90, [MORE]),
-        (0, None, 0, []),
-    ],
-)
-def test_free_disk(free_gb, least_gb, expected_gb, told, caplog):
-    found = read(free_disk_gb=free_gb, disk_available_least=least_gb)
-    assert (found["free_disk_mb"], found["reported"]) == (expected_gb * 1024, True)
-    assert [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == told
 
 
 @pytest.mark.parametrize(
@@ -79,61 +59,6 @@ def test_a_row_never_filled_in_says_nothing_but_who_it_is():
     found = read(free_disk_gb=None, free_ram_mb=4096)
     identity = {"node_id", "uuid", "cell_uuid", "updated_at", "reported", "bare_metal"}
     assert (found.keys(), found["reported"]) == (identity, False)
-
-
-ROW = {
-    **dict.fromkeys(("supported_instances", "metrics", "pci_stats"), "[]"),
-    **dict.fromkeys(("cpu_info", "numa_topology"), "{}"),
-    "stats": '{"num_instances": "3"}',
-    "host_ip": "192.0.2.1",
-    "free_ram_mb": 4096,
-    "vcpus_used": 3,
-    "hypervisor_version": 2005000,
-}
-SIZES = {"memory_mb": 8192, "vcpus": 8, "local_gb": 100, "local_gb_used": 30, "free_disk_gb": 70}
-UNKNOWN_OF_METAL = {
-    **dict.fromkeys(("disk_mb_used", "num_instances", "num_io_ops"), 0),
-    **dict.fromkeys(("host_ip", "numa_topology", "pci_stats", "metrics")),
-    "free_disk_mb": 70 * 1024,
-}
-
-
-@pytest.mark.parametrize("knows_bare_metal", [True, False])
-@pytest.mark.parametrize("kind", ["ironic", "Ironic", "QEMU", None])
-def test_every_value_of_a_row(kind, knows_bare_metal):
-    row = {**ROW, **SIZES, "hypervisor_type": kind, "disk_available_least": 50}
-    found = read(knows_bare_metal=knows_bare_metal, **row)
-    is_metal = knows_bare_metal and kind == "ironic"
-    expected = {
-        **ROW,
-        "hypervisor_type": kind,
-        "total_usable_ram_mb": 8192,
-        "vcpus_total": 8,
-        "total_usable_disk_gb": 100,
-        "disk_mb_used": 30 * 1024,
-        "free_disk_mb": 50 * 1024,
-        "num_instances": 3,
-        "num_io_ops": 0,
-        "cell_uuid": "c1",
-        "reported": True,
-        "bare_metal": is_metal,
-        **(UNKNOWN_OF_METAL if is_metal else {}),
-    }
-    assert {name: value for name, value in found.items() if name in expected} == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "column"),
-    [
-        ("total_usable_ram_mb", "memory_mb"),
-        ("total_usable_disk_gb", "local_gb"),
-        ("disk_mb_used", "local_gb_used"),
-        ("vcpus_total", "vcpus"),
-        *((name, name) for name in ("free_ram_mb", "vcpus_used", "hypervisor_version")),
-    ],
-)
-def test_numbers_that_were_never_written_are_zero(name, column):
-    assert read(**{column: None})[name] == 0
 
 
 @pytest.mark.parametrize(

@@ -115,19 +115,6 @@ def test_asked_today(specs, policy, threads, emulator, dedicated):
     assert len(cell.pcpuset | cell.cpuset) == 4
 
 
-def test_newton_does_not_know_later_keys():
-    later = {**PCPUS, "hw:pmem": "6GB", EMULATOR: "isolate"}
-    assert topology(later, semantics=NEWTON) is None
-    assert topology(MIXED, semantics=NEWTON) is None
-
-
-def test_the_refusal_says_what_is_wrong():
-    with pytest.raises(errors.InvalidRequest) as caught:
-        topology({"hw:numa_nodes": "1"}, {"hw_numa_nodes": 2})
-    assert (type(caught.value).__name__, caught.value.code) == ("ImageNUMATopologyForbidden", 403)
-    assert "image.properties.hw_numa_nodes: the flavor sets it" in str(caught.value)
-
-
 @pytest.mark.parametrize("read", [current_size_kb, newton_size_kb])
 @pytest.mark.parametrize(
     ("text", "size_kb"),
@@ -156,15 +143,6 @@ def test_page_sizes(read, text, size_kb):
 def test_no_page_sizes(read, text):
     with pytest.raises(ValueError, match="page size"):
         read(text)
-
-
-def test_page_sizes_that_differ():
-    assert newton_size_kb(" 2048 ") == 2048
-    assert current_size_kb("0") is None
-    with pytest.raises(ValueError, match="page size"):
-        current_size_kb(" 2048 ")
-    with pytest.raises(ValueError, match="page size"):
-        newton_size_kb("0")
 
 
 def test_every_refusal_is_known_by_name():

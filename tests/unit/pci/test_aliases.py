@@ -5,7 +5,7 @@ import json
 import pytest
 
 from scheduler import errors, objects
-from scheduler.pci import ALIAS_KEY, Alias, parse_aliases, requests_of_flavor
+from scheduler.pci import ALIAS_KEY, parse_aliases, requests_of_flavor
 
 
 def define(**fields):
@@ -15,26 +15,6 @@ def define(**fields):
 def flavor(**specs):
     named = {ALIAS_KEY if key == "alias" else key: text for key, text in specs.items()}
     return objects.Flavor(extra_specs=named)
-
-
-def test_alternatives_of_one_name():
-    aliases = parse_aliases(
-        [
-            define(product_id="1db4", device_type="type-PCI", numa_policy="required"),
-            define(product_id="1db5", device_type="type-PCI", numa_policy="required"),
-            define(name=" nic ", capability_type="pci"),
-        ]
-    )
-    assert aliases == {
-        "gpu": Alias(
-            (
-                {"vendor_id": "10de", "product_id": "1db4", "dev_type": "type-PCI"},
-                {"vendor_id": "10de", "product_id": "1db5", "dev_type": "type-PCI"},
-            ),
-            "required",
-        ),
-        "nic": Alias(({"vendor_id": "10de", "capability_type": "pci"},)),
-    }
 
 
 @pytest.mark.parametrize(
@@ -65,28 +45,6 @@ def test_bad_definitions(definitions):
 
 
 KEY = "hw:pci_numa_affinity_policy"
-
-
-@pytest.mark.parametrize(
-    ("specs", "of_image", "policy"),
-    [
-        ({}, None, "legacy"),
-        ({KEY: "socket"}, None, "socket"),
-        ({}, "required", "required"),
-        ({KEY: "required"}, "required", "required"),
-    ],
-)
-def test_requests(specs, of_image, policy):
-    wanted = flavor(alias="gpu:2, gpu:1", **specs)
-    found = requests_of_flavor(wanted, image_with(of_image), [define()]).requests
-    assert [(one.count, one.alias_name, one.spec, one.numa_policy) for one in found] == [
-        (2, "gpu", [{"vendor_id": "10de"}], policy),
-        (1, "gpu", [{"vendor_id": "10de"}], policy),
-    ]
-
-
-def test_bad_definitions_matter_only_when_used():
-    assert requests_of_flavor(flavor(), None, ["not JSON"]).requests == []
 
 
 @pytest.mark.parametrize(

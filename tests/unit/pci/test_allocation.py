@@ -5,9 +5,7 @@ import json
 import pytest
 
 from scheduler import objects
-from scheduler.pci import CURRENT, NEWTON, Pools, Request, allocate, requests_of, supports
-
-BOTH = pytest.mark.parametrize("semantics", [CURRENT, NEWTON], ids=["current", "newton"])
+from scheduler.pci import CURRENT, NEWTON, Pools, Request, allocate, supports
 
 
 def pools(*kinds):
@@ -20,21 +18,6 @@ def want(count=1, policy="legacy", *specs):
         count=count, spec=list(specs or [{}]), numa_policy=policy, alias_name="a"
     )
     return Request.from_object(wire)
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("spec", "matches"),
-    [
-        ({"physical_network": None}, True),
-        ({"vendor_id": None}, False),
-        ({"numa_node": "0"}, False),
-        ({"count": "1"}, False),
-        ({"unheard_of": "1"}, False),
-    ],
-)
-def test_specs(semantics, spec, matches):
-    assert supports(pools({}), [want(1, "legacy", spec)], None, semantics) is matches
 
 
 @pytest.mark.parametrize(
@@ -53,14 +36,6 @@ def test_specs(semantics, spec, matches):
 def test_special_keys(kind, spec, current, newton):
     assert supports(pools(kind), [want(1, "legacy", spec)], None, CURRENT) is current
     assert supports(pools(kind), [want(1, "legacy", spec)], None, NEWTON) is newton
-
-
-def test_requests_of_an_instance():
-    assert requests_of(None) == ()
-    wire = objects.InstancePCIRequests.from_dict(
-        [{"count": 2, "spec": [{"vendor_id": "8086"}], "alias_name": "a"}]
-    )
-    assert requests_of(wire) == (Request(2, ((("vendor_id", "8086"),),), "legacy", "a"),)
 
 
 @pytest.mark.parametrize(
