@@ -60,13 +60,19 @@ def named_class(namespace: str, directory: str, name: str, base: type, option: s
     raise errors.ClassNotFound(class_name=name, exception=reason)
 
 
-def shipped(package: str, modules: Mapping[str, Iterable[str]]) -> dict[str, Any]:
-    """By Nova's dotted path the classes of our *package*, named by their *modules*."""
+def shipped(package: str, modules: Iterable[str], base: type) -> dict[str, Any]:
+    """By Nova's dotted path the public subclasses of *base* in *modules* of our *package*."""
     return {
-        f"nova.{package}.{module}.{name}": import_path(f"{package}.{module}.{name}")
-        for module, names in modules.items()
-        for name in names
+        f"nova.{path}.{name}": found
+        for path in (f"{package}.{module}" for module in modules)
+        for name, found in vars(importlib.import_module(path)).items()
+        if _is_public(found, base) and found.__module__ == path
     }
+
+
+def _is_public(found: Any, base: type) -> bool:
+    is_class = inspect.isclass(found) and issubclass(found, base)
+    return is_class and not found.__name__.startswith("_")
 
 
 def prepare(conf: Any) -> None:
@@ -121,7 +127,7 @@ def classes_at(path: str, base: type, known: Mapping[str, Any], option: str) -> 
     except (ImportError, ValueError) as error:
         reason = f"{path!r}: {error}{errors.did_you_mean(path, known, 0.9)}"
         raise errors.ConfigurationError(option=option, reason=reason) from error
-    if inspect.isclass(found) and issubclass(found, base) and not found.__name__.startswith("_"):
+    if _is_public(found, base):
         return [found]
     if inspect.isfunction(found):
         return list(found())

@@ -5,40 +5,16 @@ from typing import Any
 from scheduler import errors, plugins
 from scheduler.filters.base import BaseHostFilter, offered
 
-#: module under ``scheduler.filters`` (and, in Nova, under ``nova.scheduler.filters``) -> classes
-MODULES: dict[str, tuple[str, ...]] = {
-    "affinity_filter": (
-        "DifferentHostFilter",
-        "SameHostFilter",
-        "SimpleCIDRAffinityFilter",
-        "ServerGroupAffinityFilter",
-        "ServerGroupAntiAffinityFilter",
-    ),
-    "aggregate_image_properties_isolation": ("AggregateImagePropertiesIsolation",),
-    "aggregate_instance_extra_specs": ("AggregateInstanceExtraSpecsFilter",),
-    "aggregate_multitenancy_isolation": ("AggregateMultiTenancyIsolation",),
-    "all_hosts_filter": ("AllHostsFilter",),
-    "availability_zone_filter": ("AvailabilityZoneFilter",),
-    "compute_capabilities_filter": ("ComputeCapabilitiesFilter",),
-    "compute_filter": ("ComputeFilter",),
-    "core_filter": ("CoreFilter", "AggregateCoreFilter"),
-    "disk_filter": ("DiskFilter", "AggregateDiskFilter"),
-    "exact_core_filter": ("ExactCoreFilter",),
-    "exact_disk_filter": ("ExactDiskFilter",),
-    "exact_ram_filter": ("ExactRamFilter",),
-    "image_props_filter": ("ImagePropertiesFilter",),
-    "io_ops_filter": ("IoOpsFilter", "AggregateIoOpsFilter"),
-    "isolated_hosts_filter": ("IsolatedHostsFilter",),
-    "json_filter": ("JsonFilter",),
-    "metrics_filter": ("MetricsFilter",),
-    "numa_topology_filter": ("NUMATopologyFilter",),
-    "num_instances_filter": ("NumInstancesFilter", "AggregateNumInstancesFilter"),
-    "pci_passthrough_filter": ("PciPassthroughFilter",),
-    "ram_filter": ("RamFilter", "AggregateRamFilter"),
-    "retry_filter": ("RetryFilter",),
-    "trusted_filter": ("TrustedFilter",),
-    "type_filter": ("TypeAffinityFilter", "AggregateTypeAffinityFilter"),
-}
+#: Modules of the filters, here and in Nova.
+MODULES = (
+    *("affinity_filter", "aggregate_image_properties_isolation", "aggregate_instance_extra_specs"),
+    *("aggregate_multitenancy_isolation", "all_hosts_filter", "availability_zone_filter"),
+    *("compute_capabilities_filter", "compute_filter", "core_filter", "disk_filter"),
+    *("exact_core_filter", "exact_disk_filter", "exact_ram_filter", "image_props_filter"),
+    *("io_ops_filter", "isolated_hosts_filter", "json_filter", "metrics_filter"),
+    *("numa_topology_filter", "num_instances_filter", "pci_passthrough_filter", "ram_filter"),
+    *("retry_filter", "trusted_filter", "type_filter"),
+)
 #: Modules of filters that judge the load of a host or its service, and no rule about servers.
 OF_LOAD = frozenset(
     f"scheduler.filters.{name}_filter"
@@ -53,7 +29,7 @@ NAMESPACE = "nova.scheduler.filters"
 
 
 def all_filters() -> list[type[BaseHostFilter]]:
-    return list(plugins.shipped("scheduler.filters", MODULES).values())
+    return list(plugins.shipped("scheduler.filters", MODULES, BaseHostFilter).values())
 
 
 def known_paths() -> dict[str, Any]:
@@ -63,7 +39,7 @@ def known_paths() -> dict[str, Any]:
         **dict.fromkeys(everything, all_filters),
         f"{NAMESPACE}.BaseHostFilter": BaseHostFilter,
     }
-    return known | plugins.shipped("scheduler.filters", MODULES)
+    return known | plugins.shipped("scheduler.filters", MODULES, BaseHostFilter)
 
 
 def is_rule(each: BaseHostFilter) -> bool:

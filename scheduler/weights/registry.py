@@ -6,21 +6,11 @@ from typing import Any
 from scheduler import plugins, semantics
 from scheduler.weights.base import BaseHostWeigher
 
-#: module under ``scheduler.weights`` (and, in Nova, under ``nova.scheduler.weights``) -> classes
-MODULES: dict[str, tuple[str, ...]] = {
-    "ram": ("RAMWeigher",),
-    "disk": ("DiskWeigher",),
-    "io_ops": ("IoOpsWeigher",),
-    "affinity": ("ServerGroupSoftAffinityWeigher", "ServerGroupSoftAntiAffinityWeigher"),
-    "metrics": ("MetricsWeigher",),
-    "cpu": ("CPUWeigher",),
-    "compute": ("BuildFailureWeigher",),
-    "pci": ("PCIWeigher",),
-    "cross_cell": ("CrossCellWeigher",),
-    "hypervisor_version": ("HypervisorVersionWeigher",),
-    "num_instances": ("NumInstancesWeigher",),
-    "image_props": ("ImagePropertiesWeigher",),
-}
+#: Modules of the weighers, here and in Nova.
+MODULES = (
+    *("ram", "disk", "io_ops", "affinity", "metrics", "cpu", "compute", "pci", "cross_cell"),
+    *("hypervisor_version", "num_instances", "image_props"),
+)
 #: Names for "all weighers".
 ALL_WEIGHERS = ("nova.scheduler.weights.all_weighers", "scheduler.weights.all_weighers")
 NAMESPACE = "nova.scheduler.weights"
@@ -29,7 +19,7 @@ OPTION = "[filter_scheduler] weight_classes"
 
 def all_weighers() -> list[type[BaseHostWeigher]]:
     """Every weigher class that ships here, in the order their weights are added."""
-    return list(plugins.shipped("scheduler.weights", MODULES).values())
+    return list(plugins.shipped("scheduler.weights", MODULES, BaseHostWeigher).values())
 
 
 def load_weighers(conf: Any) -> list[BaseHostWeigher]:
@@ -43,7 +33,7 @@ def load_weighers(conf: Any) -> list[BaseHostWeigher]:
     def all_of_the_release() -> list[type[BaseHostWeigher]]:
         return [cls for cls in all_weighers() if cls.__name__ not in newer]
 
-    known = plugins.shipped("scheduler.weights", MODULES)
+    known = plugins.shipped("scheduler.weights", MODULES, BaseHostWeigher)
     known |= dict.fromkeys(ALL_WEIGHERS, all_of_the_release)
     return [
         plugins.instantiate(cls, conf)

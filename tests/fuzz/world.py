@@ -236,7 +236,8 @@ class World:
         """On databases of *layout*."""
         self.folder = folder
         self.stores = Stores(folder, layout, HOSTS)
-        filters = [name for name in sum(registry.MODULES.values(), ()) if name not in NOT_HERE]
+        filters = [each.__name__ for each in registry.all_filters()]
+        filters = [name for name in filters if name not in NOT_HERE]
         self.conf = on_in_process_bus(
             folder,
             {

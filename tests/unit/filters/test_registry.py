@@ -8,7 +8,7 @@ from scheduler.filters.base import BaseHostFilter
 from scheduler.filters.ram_filter import RamFilter
 from tests.builders import a_conf
 
-ALL = {name for names in registry.MODULES.values() for name in names}
+ALL = {each.__name__ for each in registry.all_filters()}
 RAM, CORE = (
     "nova.scheduler.filters.ram_filter.RamFilter",
     "scheduler.filters.core_filter.CoreFilter",
