@@ -10,6 +10,7 @@ import datetime
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from types import UnionType
 from typing import Any, get_args, get_origin
 from uuid import UUID
@@ -301,6 +302,8 @@ def _converted_at(part: str, convert: Callable[[Any], Any], value: Any) -> Any:
         raise located(part, exc) from exc
 
 
+# Slots: reading and writing a rich request took 15 % more time without them.
+@dataclass(slots=True, eq=False)
 class Field:
     """One row of a class's table of fields.
 
@@ -309,32 +312,22 @@ class Field:
     older readers do not get it.  *sensitive* values are not shown.
     """
 
-    # Slots: reading and writing a rich request took 15 % more time without them.
-    __slots__ = (
-        *("convert", "default", "exact", "kind", "nullable"),
-        *("read_only", "sensitive", "since", "unset"),
-    )
+    kind: Any
+    nullable: bool = False
+    default: Any = UNSET
+    _: KW_ONLY
+    unset: Any = UNSET
+    since: tuple[int, int] | None = None
+    read_only: bool = False
+    sensitive: bool = False
+    exact: type | None = field(init=False)
+    convert: Callable[[Any], Any] = field(init=False)
 
-    def __init__(
-        self,
-        kind: Any,
-        nullable: bool = False,
-        default: Any = UNSET,
-        *,
-        unset: Any = UNSET,
-        since: tuple[int, int] | None = None,
-        read_only: bool = False,
-        sensitive: bool = False,
-    ) -> None:
-        self.kind = kind_of(kind)
-        self.exact = self.kind.exact
-        self.convert = self.kind.convert
-        self.nullable = nullable
-        self.default = default
-        self.unset = default if unset is UNSET else unset
-        self.since = since
-        self.read_only = read_only
-        self.sensitive = sensitive
+    def __post_init__(self) -> None:
+        self.kind = kind_of(self.kind)
+        self.exact, self.convert = self.kind.exact, self.kind.convert
+        if self.unset is UNSET:
+            self.unset = self.default
 
     def accept(self, name: str, value: Any) -> Any:
         """Coerce *value*, or raise :class:`BadValue` whose path starts with *name*."""

@@ -7,14 +7,7 @@ from uuid import UUID
 from scheduler import errors
 from scheduler.objects import enums, registry
 from scheduler.objects.base import PERSISTENT, ListObject, WireObject, from_primitive
-from scheduler.objects.fields import (
-    IP,
-    EnumOf,
-    Field,
-    described,
-    fields,
-    mapping,
-)
+from scheduler.objects.fields import IP, EnumOf, Field, described, fields, mapping
 from scheduler.objects.registry import read_json
 
 

@@ -9,15 +9,7 @@ from scheduler import errors
 from scheduler.objects import registry
 from scheduler.objects.base import WireObject, from_primitive
 from scheduler.objects.enums import CPU_POLICY, CPU_THREAD_POLICY, EMULATOR_THREADS_POLICY
-from scheduler.objects.fields import (
-    BadValue,
-    Field,
-    ListOf,
-    ObjectOf,
-    described,
-    fields,
-    mapping,
-)
+from scheduler.objects.fields import BadValue, Field, ListOf, ObjectOf, described, fields, mapping
 from scheduler.objects.registry import Version, read_json
 
 MAX_CPU = 65535

@@ -6,14 +6,7 @@ from uuid import UUID
 
 from scheduler import errors
 from scheduler.objects.base import PERSISTENT, ListObject, WireObject
-from scheduler.objects.fields import (
-    IP,
-    SIZE,
-    BadValue,
-    Field,
-    fields,
-    mapping,
-)
+from scheduler.objects.fields import IP, SIZE, BadValue, Field, fields, mapping
 from scheduler.objects.host import CellMapping, ComputeNode, ComputeNodeList
 from scheduler.objects.registry import Version
 

@@ -9,14 +9,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from scheduler.objects.base import WireObject, to_plain, to_primitive
-from scheduler.objects.fields import (
-    BadValue,
-    Field,
-    ObjectOf,
-    fields,
-    mapping,
-    size_in,
-)
+from scheduler.objects.fields import BadValue, Field, ObjectOf, fields, mapping, size_in
 from scheduler.objects.image import ImageMeta
 from scheduler.objects.instance import Instance, InstancePCIRequests
 from scheduler.objects.numa import InstanceNUMATopology, NetworkMetadata, NUMATopologyLimits
