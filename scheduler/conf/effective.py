@@ -46,7 +46,7 @@ def options(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[Effective]:
         where = cfg.Locations.opt_default if location is None else location.location
         path = "" if location is None else str(location.detail)
         origin = _ORIGINS.get(where) or _place(group, option, settings, path)
-        is_set = where not in (cfg.Locations.opt_default, cfg.Locations.set_default)
+        is_set = names.is_set(conf, group, option.dest)
         shown = masked_value(option, names.value(conf, group, option.dest))
         meaning = _meaning(option, is_own=names.is_own(group, option.dest))
         spelt = frozenset(

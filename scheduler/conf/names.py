@@ -70,6 +70,13 @@ def value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
     return conf[name] if group == DEFAULT else conf[group][name]
 
 
+def is_set(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
+    """True for an option whose value is not a default."""
+    location = conf.get_location(name, section(group))
+    defaults = (cfg.Locations.opt_default, cfg.Locations.set_default)
+    return location is not None and location.location not in defaults
+
+
 def registered(conf: cfg.ConfigOpts) -> list[Name]:
     """Every option that *conf* has; its value may be bad."""
     found: list[Name] = []

@@ -6,7 +6,7 @@ from typing import Final
 
 from oslo_config import cfg
 
-from scheduler.conf.names import DEFAULT, Name, registered, section, value
+from scheduler.conf.names import DEFAULT, Name, is_set, registered, section, value
 
 ALL: Final = "*"
 """Stands for every option of a group."""
@@ -45,7 +45,6 @@ LIVE: Final = LIVE_LOGGING | {
     ("workarounds", "disable_fallback_pcpu_query"),
 }
 
-_DEFAULTS: Final = (cfg.Locations.opt_default, cfg.Locations.set_default)
 
 #: Options by which the files were found: no settings of their own.
 _NO_SETTINGS: Final = frozenset({"config_file", "config_dir", "config_source"})
@@ -70,7 +69,7 @@ def compare(before: cfg.ConfigOpts, fresh: cfg.ConfigOpts, live: Collection[Name
         is_setting = (group, name) in still_there and name not in _NO_SETTINGS
         if not is_setting or value(fresh, group, name) == former:
             continue
-        if _is_unset(before, group, name) and _is_unset(fresh, group, name):
+        if not (is_set(before, group, name) or is_set(fresh, group, name)):
             fresh.set_default(name, former, section(group))  # found out when the program started
             continue
         takes_effect = (group, name) in live or (group, ALL) in live
@@ -83,8 +82,3 @@ def compare(before: cfg.ConfigOpts, fresh: cfg.ConfigOpts, live: Collection[Name
 def listed(names: Collection[Name]) -> str:
     """The options as a reader of the file knows them."""
     return ", ".join(f"[{group}] {name}" for group, name in names)
-
-
-def _is_unset(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
-    location = conf.get_location(name, section(group))
-    return location is None or location.location in _DEFAULTS

@@ -56,16 +56,9 @@ class Member:
         self.cell = cell
         self.health = CellHealth(cell.uuid if cell else "", name)
         self.must_be_full = False
-        self._answers_again = False
-        self._is_being_tried = False
         #: A reader is for one thread at a time.
         self._reading = threading.Lock()
         self._closed = threading.Event()
-
-    @property
-    def is_asked(self) -> bool:
-        """True unless the cell is left out and does not answer again yet."""
-        return not self.health.is_left_out or self._answers_again
 
     def read(
         self, now: datetime.datetime, *, full: bool, image_properties: bool
@@ -82,7 +75,6 @@ class Member:
         if self.health.is_left_out:
             LOG.info("Cell %s (%s) answers again; its hosts are back.", *self._names)
         self.health.is_left_out, self.health.error = False, None
-        self._answers_again = False
 
     def failed(self, error: Exception) -> None:
         """Note *error*, a TimeoutError if there was no answer in time."""
@@ -95,19 +87,19 @@ class Member:
     def leave_out(self, attempt: Future[Any], error: Exception) -> None:
         """Leave the cell out after a failed or late *attempt*; after its end, try it again."""
         self.failed(error)
-        health, text = self.health, "Failed to get computes for cell %s (%s): %s"
-        if not health.is_left_out and isinstance(error, TimeoutError):
+        if self.health.is_left_out:
+            return  # it was asked because no cell answers, and is tried again all the time
+        if isinstance(error, TimeoutError):
             LOG.warning("Timeout getting computes for cell %s (%s)", *self._names)
-        elif not health.is_left_out:
-            LOG.warning(text, *self._names, health.error)
-        health.is_left_out, self._answers_again, self.must_be_full = True, False, True
-        if not self._is_being_tried:
-            self._is_being_tried = True
-            threading.Thread(target=self._try_again, args=(attempt,), daemon=True).start()
+        else:
+            text = "Failed to get computes for cell %s (%s): %s"
+            LOG.warning(text, *self._names, self.health.error)
+        self.health.is_left_out = self.must_be_full = True
+        threading.Thread(target=self._try_again, args=(attempt,), daemon=True).start()
 
     def _try_again(self, attempt: Future[Any]) -> None:
         wait([attempt])
-        while not self._closed.wait(RETRY_SECONDS):
+        while not self._closed.wait(RETRY_SECONDS) and self.health.is_left_out:
             try:
                 with self._reading:
                     self.reader.read(timeutils.utcnow(), full=True)
@@ -117,8 +109,7 @@ class Member:
             except Exception:
                 LOG.exception("Cell %s (%s) cannot be read", *self._names)
             else:
-                self._is_being_tried, self._answers_again = False, True
-                return
+                self.answered()
 
     def close(self) -> None:
         self._closed.set()
@@ -185,7 +176,7 @@ class CellsReader:
         The next read tells which cells do not answer.
         """
         found: list[FleetChanges] = []
-        for member in [each for each in self._members.values() if each.is_asked]:
+        for member in [each for each in self._members.values() if not each.health.is_left_out]:
             try:
                 found += member.reader.read_beside(now)
             except FAILURES as error:
@@ -245,7 +236,7 @@ class CellsReader:
         members = list(self._members.values())
         if len(members) == 1:
             return {members[0]: self._ask_only(members[0], question)}
-        asked = [member for member in members if member.is_asked] or members
+        asked = [each for each in members if not each.health.is_left_out] or members
         attempts = {each: in_thread(functools.partial(question, each)) for each in asked}
         deadline = time.monotonic() + self._timeout_seconds
         answers: dict[Member, Any] = {}

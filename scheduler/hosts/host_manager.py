@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-import sqlalchemy.exc
-from oslo_db import exception as db_exception
 from oslo_log import log as logging
 
 from scheduler import concurrency, errors, semantics
 from scheduler.db.cells import CellHealth
+from scheduler.db.database import FAILURES
 from scheduler.hosts import rows
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.instances import recorded, tracked
@@ -32,8 +31,6 @@ LOG = logging.getLogger(__name__)
 #: From so many hosts on the garbage collector does not look through them again and again.
 MANY_HOSTS = 1000
 
-#: Errors raised while the database does not answer.
-_READ_ERRORS = (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError)
 
 
 class _ReadFailed(Exception):
@@ -233,7 +230,7 @@ class HostManager:
             cost.failed = False
         except Exception as error:
             if not self.is_failing:
-                fault = None if isinstance(error, _READ_ERRORS) else error
+                fault = None if isinstance(error, FAILURES) else error
                 LOG.error(
                     "The state of the compute hosts cannot be read: %s", error, exc_info=fault
                 )

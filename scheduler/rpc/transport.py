@@ -17,7 +17,7 @@ from oslo_messaging.transport import NotificationTransport, RPCTransport
 from oslo_utils import strutils
 
 from scheduler import errors
-from scheduler.conf import startup
+from scheduler.conf import names, startup
 from scheduler.rpc import connection, library_options
 
 OPTION: Final = "[DEFAULT] transport_url"
@@ -33,7 +33,6 @@ EXPORTERS: Final = {
 #: Errors by which a broker refuses a login or virtual host: trying again is no use.
 REFUSALS: Final = (amqp.IrrecoverableConnectionError, amqp.IrrecoverableChannelError)
 
-DEFAULT_LOCATIONS: Final = (cfg.Locations.opt_default, cfg.Locations.set_default)
 
 # Nova's exceptions need not be importable here: the client rebuilds this project's errors from
 # the library's RemoteError, so the library is to rebuild none.
@@ -133,8 +132,7 @@ def _apply_default_url(conf: cfg.ConfigOpts) -> None:
     configured anything at all, else the library's own: RabbitMQ on this machine.
     """
     oslo_messaging.TransportURL.parse(conf)  # registers the option as well
-    location = conf.get_location("transport_url")
-    if location is not None and location.location not in DEFAULT_LOCATIONS:
+    if names.is_set(conf, names.DEFAULT, "transport_url"):
         return
     url = library_options.url_from_options(conf)
     if url is None and startup.is_embedded(conf):
