@@ -17,7 +17,7 @@ from scheduler.claims.placement.client import PlacementClient
 from scheduler.claims.reader import ClaimReader
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.db import migration
-from scheduler.db.database import FAILURES, Database, configured_settings, is_atomic
+from scheduler.db.database import FAILURES, Database, is_atomic
 from scheduler.db.limits import TransactionLimits
 from scheduler.hosts.host_state import Fitting
 from scheduler.hosts.reservations import Reservations
@@ -115,13 +115,10 @@ def claims_database(conf: cfg.ConfigOpts, database: Database) -> Database:
     url, options = conf.claims.connection, conf.claims
     if not url and database.dialect_name == "sqlite":
         return database
-    claimed = Database(
+    claimed = database.sibling(
         url or database.url,
-        settings=configured_settings(conf),
+        CONNECTION if url else database.option,
         is_read_only=not url and database.is_read_only,
-        option=CONNECTION if url else database.option,
-        silence_timeout_seconds=database.silence_timeout_seconds,
-        connect_seconds=database.connect_seconds,
         limits=TransactionLimits(options.idle_transaction_seconds, options.lock_wait_seconds),
     )
     database.remember(claimed)

@@ -56,9 +56,17 @@ class Member:
         self.cell = cell
         self.health = CellHealth(cell.uuid if cell else "", name)
         self.must_be_full = False
+        #: Done as soon as the cell, if it was left out, answers again.
+        self._again: Future[None] = Future()
+        self._again.set_result(None)
         #: A reader is for one thread at a time.
         self._reading = threading.Lock()
         self._closed = threading.Event()
+
+    @property
+    def is_asked(self) -> bool:
+        """True unless the cell is left out and does not answer again yet."""
+        return not self.health.is_left_out or self._again.done()
 
     def read(
         self, now: datetime.datetime, *, full: bool, image_properties: bool
@@ -87,19 +95,18 @@ class Member:
     def leave_out(self, attempt: Future[Any], error: Exception) -> None:
         """Leave the cell out after a failed or late *attempt*; after its end, try it again."""
         self.failed(error)
-        if self.health.is_left_out:
-            return  # it was asked because no cell answers, and is tried again all the time
-        if isinstance(error, TimeoutError):
+        health, text = self.health, "Failed to get computes for cell %s (%s): %s"
+        if not health.is_left_out and isinstance(error, TimeoutError):
             LOG.warning("Timeout getting computes for cell %s (%s)", *self._names)
-        else:
-            text = "Failed to get computes for cell %s (%s): %s"
-            LOG.warning(text, *self._names, self.health.error)
-        self.health.is_left_out = self.must_be_full = True
-        threading.Thread(target=self._try_again, args=(attempt,), daemon=True).start()
+        elif not health.is_left_out:
+            LOG.warning(text, *self._names, health.error)
+        health.is_left_out = self.must_be_full = True
+        if self._again.done():
+            self._again = in_thread(functools.partial(self._try_again, attempt))
 
     def _try_again(self, attempt: Future[Any]) -> None:
         wait([attempt])
-        while not self._closed.wait(RETRY_SECONDS) and self.health.is_left_out:
+        while not self._closed.wait(RETRY_SECONDS):
             try:
                 with self._reading:
                     self.reader.read(timeutils.utcnow(), full=True)
@@ -109,7 +116,7 @@ class Member:
             except Exception:
                 LOG.exception("Cell %s (%s) cannot be read", *self._names)
             else:
-                self.answered()
+                return
 
     def close(self) -> None:
         self._closed.set()
@@ -176,7 +183,7 @@ class CellsReader:
         The next read tells which cells do not answer.
         """
         found: list[FleetChanges] = []
-        for member in [each for each in self._members.values() if not each.health.is_left_out]:
+        for member in [each for each in self._members.values() if each.is_asked]:
             try:
                 found += member.reader.read_beside(now)
             except FAILURES as error:
@@ -236,7 +243,7 @@ class CellsReader:
         members = list(self._members.values())
         if len(members) == 1:
             return {members[0]: self._ask_only(members[0], question)}
-        asked = [each for each in members if not each.health.is_left_out] or members
+        asked = [member for member in members if member.is_asked] or members
         attempts = {each: in_thread(functools.partial(question, each)) for each in asked}
         deadline = time.monotonic() + self._timeout_seconds
         answers: dict[Member, Any] = {}

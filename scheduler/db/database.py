@@ -137,6 +137,14 @@ class Database:
             connect_seconds=COMMAND_SECONDS if for_command else 0,
         )
 
+    def sibling(
+        self, url: str | URL, option: str, *, settings: Mapping[str, Any] = {}, **others: Any
+    ) -> Database:
+        """The database of *url*, which *option* names: used as this one but for what is given."""
+        alike = ("is_read_only", "silence_timeout_seconds", "connect_seconds")
+        how = {name: getattr(self, name) for name in alike} | others
+        return Database(url, option=option, settings={**self._settings, **settings}, **how)
+
     @property
     def masked_url(self) -> str:
         return db_url.masked(self.url)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import sqlalchemy as sa
 from oslo_config import cfg
@@ -22,7 +21,7 @@ from scheduler import objects
 from scheduler.conf import database as database_conf
 from scheduler.db import rows, services
 from scheduler.db import url as db_url
-from scheduler.db.database import COMMAND_SECONDS, FAILURES, Database, configured_settings
+from scheduler.db.database import FAILURES, Database, configured_settings
 from scheduler.db.tables import cell_mappings, compute_nodes, host_mappings
 
 API_OPTION = "[api_database] connection"
@@ -39,17 +38,13 @@ class Databases:
         api: Database | None = None,
         *,
         base_url: str | None = None,
-        settings: Mapping[str, Any] | None = None,
         cell_timeout_seconds: int = 60,
-        connect_seconds: int = 0,
     ) -> None:
-        """*base_url* fills the templates of ``cell_mappings``; the others are the cells'."""
+        """*base_url* fills the templates of ``cell_mappings``."""
         self.main = main
         self.api = api or main
         self._base_url = base_url
-        self._settings = {**(settings or {}), "max_retries": 0}
         self.cell_timeout_seconds = cell_timeout_seconds
-        self._connect_seconds = connect_seconds
         self._of_url: dict[str, Database] = {}
         self._lock = threading.Lock()
 
@@ -57,26 +52,10 @@ class Databases:
     def from_conf(cls, conf: cfg.ConfigOpts, *, for_command: bool = False) -> Databases:
         """The configured databases; nothing connects yet.  Raises ConfigurationError."""
         main = Database.from_conf(conf, for_command=for_command)
-        connect_seconds = COMMAND_SECONDS if for_command else 0
         settings = configured_settings(conf, database_conf.API_GROUP)
-        api = None
-        if settings["connection"]:
-            api = Database(
-                settings["connection"],
-                settings=settings,
-                is_read_only=main.is_read_only,
-                option=API_OPTION,
-                silence_timeout_seconds=main.silence_timeout_seconds,
-                connect_seconds=connect_seconds,
-            )
-        return cls(
-            main,
-            api,
-            base_url=conf.database.connection,
-            settings=configured_settings(conf),
-            cell_timeout_seconds=conf.scheduler.cell_timeout_seconds,
-            connect_seconds=connect_seconds,
-        )
+        url, seconds = settings["connection"], conf.scheduler.cell_timeout_seconds
+        api = main.sibling(url, API_OPTION, settings=settings) if url else None
+        return cls(main, api, base_url=conf.database.connection, cell_timeout_seconds=seconds)
 
     @property
     def all(self) -> tuple[Database, ...]:
@@ -125,12 +104,8 @@ class Databases:
         with self._lock:
             if text not in self._of_url:
                 url = db_url.with_timeout(db_url.parse(text, option), self.cell_timeout_seconds)
-                self._of_url[text] = Database(
-                    url,
-                    settings=self._settings,
-                    is_read_only=self.main.is_read_only,
-                    option=option,
-                    connect_seconds=self._connect_seconds,
+                self._of_url[text] = self.main.sibling(
+                    url, option, settings={"max_retries": 0}, silence_timeout_seconds=0
                 )
             return self._of_url[text]
 

@@ -32,7 +32,6 @@ LOG = logging.getLogger(__name__)
 MANY_HOSTS = 1000
 
 
-
 class _ReadFailed(Exception):
     """A read failed for the cause that it was raised from, which was logged."""
 
