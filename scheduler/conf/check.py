@@ -43,16 +43,12 @@ def validate(conf: cfg.ConfigOpts) -> None:
     that old releases allowed are replaced, each with a warning (reference page config,
     sections 5 and 10).  May be called again after the files were read again.
     """
-    _clamp(conf)
-    _service_down_time(conf)
-    for group, name in names.registered(conf):
-        _value(conf, group, name)
-    for error in _contradictions(conf):
+    for error in problems(conf):
         raise error
 
 
 def problems(conf: cfg.ConfigOpts) -> list[errors.ConfigurationError]:
-    """Everything wrong with single values; bad ones get their defaults, so that more is found."""
+    """Everything wrong; bad values get their defaults, so that more is found."""
     found = []
     for group, name in names.registered(conf):
         try:
