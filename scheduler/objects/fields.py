@@ -353,19 +353,14 @@ def fields(kind: Any, names: str, **options: Any) -> dict[str, Field]:
     return {name: Field(kind, **options) for name in names.split()}
 
 
-def size_in(part: str, name: str, doc: str) -> Any:
-    """A property that reads *name* of the object in field *part*; 0 when unset.
-
-    InvalidRequest without such an object.
-    """
+def size_of_flavor(name: str, doc: str) -> Any:
+    """A property that reads *name* of the flavor; 0 when unset, InvalidRequest without one."""
 
     def read(obj: Any) -> int:
-        inner = getattr(obj, part)
-        if inner is None:
-            raise errors.InvalidRequest(
-                field=f"{type(obj).__name__}.{part}",
-                reason="the request has none, and no instance_type",
-            )
-        return getattr(inner, name) or 0
+        if obj.flavor is None:
+            field = f"{type(obj).__name__}.flavor"
+            reason = "the request has none, and no instance_type"
+            raise errors.InvalidRequest(field=field, reason=reason)
+        return getattr(obj.flavor, name) or 0
 
     return property(read, doc=doc)

@@ -9,7 +9,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from scheduler.objects.base import WireObject, to_plain, to_primitive
-from scheduler.objects.fields import BadValue, Field, ObjectOf, fields, mapping, size_in
+from scheduler.objects.fields import BadValue, Field, ObjectOf, fields, mapping, size_of_flavor
 from scheduler.objects.image import ImageMeta
 from scheduler.objects.instance import Instance, InstancePCIRequests
 from scheduler.objects.numa import InstanceNUMATopology, NetworkMetadata, NUMATopologyLimits
@@ -90,11 +90,11 @@ class RequestSpec(WireObject):
         "requested_networks": Field(NetworkRequestList, unset=NetworkRequestList, since=(1, 14)),
     }
 
-    vcpus = size_in("flavor", "vcpus", "Virtual CPUs per instance.")
-    memory_mb = size_in("flavor", "memory_mb", "Memory per instance in MB.")
-    root_gb = size_in("flavor", "root_gb", "Root disk per instance in GB.")
-    ephemeral_gb = size_in("flavor", "ephemeral_gb", "Ephemeral disk per instance in GB.")
-    swap = size_in("flavor", "swap", "Swap disk per instance in MB.")
+    vcpus = size_of_flavor("vcpus", "Virtual CPUs per instance.")
+    memory_mb = size_of_flavor("memory_mb", "Memory per instance in MB.")
+    root_gb = size_of_flavor("root_gb", "Root disk per instance in GB.")
+    ephemeral_gb = size_of_flavor("ephemeral_gb", "Ephemeral disk per instance in GB.")
+    swap = size_of_flavor("swap", "Swap disk per instance in MB.")
 
     #: Traits that the root provider must and must not have; groups of request groups that must
     #: come from one subtree of providers.

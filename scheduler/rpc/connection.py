@@ -56,7 +56,7 @@ class Deliveries:
         """Messages that the library could not read, and dropped with a log line."""
         self.channel: Any = None
         """The channel of the AMQP library that brings requests now."""
-        self.take: Callable[[Any], bool] = _leave
+        self.take: Callable[[Any], bool] = lambda _message: False
         """Takes a request past the library, if it can; the fast path puts itself here."""
 
     def received(self, leave: Callable[[Any], None], message: Any) -> None:
@@ -93,10 +93,6 @@ class Deliveries:
         except BROKEN as error:
             # The broker itself gives to others what it has not seen acknowledged.
             LOG.info("Not unsubscribed, because the connection is broken: %s", error)
-
-
-def _leave(_message: Any) -> bool:
-    return False
 
 
 SERVED: Final[weakref.WeakValueDictionary[str, Deliveries]] = weakref.WeakValueDictionary()
