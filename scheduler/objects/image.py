@@ -191,15 +191,12 @@ class ImageMeta(WireObject):
     VERSION = "1.8"
     FIELDS = {
         "id": Field(UUID),
-        **fields(str, "name status visibility"),
+        **fields(str, "name status visibility checksum owner container_format disk_format"),
+        "direct_url": Field(str),
         "protected": Field(FLEXIBLE_BOOL),
-        **fields(str, "checksum owner"),
-        **fields(int, "size virtual_size"),
-        **fields(str, "container_format disk_format"),
+        **fields(int, "size virtual_size min_ram min_disk"),
         **fields(datetime.datetime, "created_at updated_at", nullable=True),
         "tags": Field(list[str]),
-        "direct_url": Field(str),
-        **fields(int, "min_ram min_disk"),
         "properties": Field(ImageMetaProps, unset=ImageMetaProps),
     }
 

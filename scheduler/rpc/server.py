@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import oslo_messaging
@@ -119,16 +120,14 @@ class Server(RPCServer):
         return 0 if self._fast is None else int(self._fast.replies.dropped)
 
 
+@dataclass
 class Subscription:
     """The library's *listener*, which leaves the broker as soon as it is stopped."""
 
-    def __init__(
-        self, listener: Any, deliveries: Deliveries, fast: fastpath.FastPath | None
-    ) -> None:
-        self._listener = listener
-        self._deliveries = deliveries
-        self._fast = fast
-        self.is_listening = False
+    _listener: Any
+    _deliveries: Deliveries
+    _fast: fastpath.FastPath | None
+    is_listening: bool = False
 
     def start(self, on_incoming: Callable[[list[Any]], None]) -> None:
         """Hand every request from now on to *on_incoming*."""
