@@ -22,7 +22,7 @@ from scheduler.replay.workload import Arrival, Faults, Workload, a_flavor
 SOURCE: Final = (
     "Azure public VM trace 2017 (Cortez et al., Resource Central, SOSP 2017; CC-BY-4.0), 30 days"
 )
-FLAVORS: Final = "flav_map.txt"
+FLAVORS, BINS = "flav_map.txt", "interval_map.txt"
 #: Arrivals, with their lifetimes where there are any.
 PARTS: Final = (
     ("v1.train.txt.gz", None),
@@ -36,12 +36,11 @@ Batch = list[tuple[str, str]]
 class _Lifetimes:
     """The lifetimes that *batches* tell, by flavor, to draw others from."""
 
-    def __init__(self, bins: Path, batches: Iterable[Batch], rng: random.Random) -> None:
-        self._rng = rng
-        #: By the number of a bin its rows, which are 300 s apart.
-        self._bins: dict[int, list[int]] = defaultdict(list)
-        for seconds, number in _pairs(bins, lambda _line, *words: map(int, words)):
-            self._bins[number].append(seconds)
+    def __init__(
+        self, bins: dict[int, list[int]], batches: Iterable[Batch], rng: random.Random
+    ) -> None:
+        """*bins*: by number the rows, which are 300 s apart."""
+        self._rng, self._bins = rng, bins
         self._texts: dict[str, list[str]] = defaultdict(list)
         for flavor, text in itertools.chain.from_iterable(batches):
             self._texts[flavor].append(text)
@@ -67,10 +66,16 @@ class _Lifetimes:
 
 def read_azure(folder: Path, seed: int, faults: Faults) -> Workload:
     """The 30 days in *folder*; what is drawn follows from *seed*.  UnusableInput names the line."""
-    flavors = dict(_pairs(folder / FLAVORS, _flavor))
-    read = [list(_batches(folder, a, ends, flavors.keys(), faults)) for a, ends in PARTS]
+    flavors, bins = dict(_pairs(folder / FLAVORS, _flavor)), defaultdict[int, list[int]](list)
+    for seconds, number in _pairs(folder / BINS, lambda _line, *words: map(int, words)):
+        bins[number].append(seconds)
+    known_lifetimes = {f"{kind}{number}" for kind in "UC" for number in bins}
+    read = [
+        list(_batches(folder, a, ends, flavors.keys(), known_lifetimes, faults))
+        for a, ends in PARTS
+    ]
     known = (batch for _at, batch in itertools.chain(*read[1:]))
-    lifetimes = _Lifetimes(folder / "interval_map.txt", known, random.Random(seed))
+    lifetimes = _Lifetimes(bins, known, random.Random(seed))
     found: list[Arrival] = []
     for at, batch in itertools.chain(*read):
         of_flavor: dict[str, list[str]] = {}
@@ -99,7 +104,12 @@ def _pairs(path: Path, parse: Callable[..., Iterable[Any]]) -> Iterator[tuple[An
 
 
 def _batches(
-    folder: Path, arrivals: str, ends: str | None, flavors: Set[str], faults: Faults
+    folder: Path,
+    arrivals: str,
+    ends: str | None,
+    flavors: Set[str],
+    lifetimes: Set[str],
+    faults: Faults,
 ) -> Iterator[tuple[int, Batch]]:
     """Second, and flavor and lifetime (a text; empty: not known) of each server of a tenant."""
     path = folder / arrivals
@@ -114,6 +124,8 @@ def _batches(
             reason = f"not of the form 'seconds letters', or not as long as its line in {ends}"
         elif strange := sorted(set(letters) - flavors - {"|", ""}):
             reason = f"no flavor {', '.join(strange)!r:.40} in {FLAVORS}"
+        elif ends and (strange := sorted(set(known) - lifetimes - {"|", ""})):
+            reason = f"no lifetime {', '.join(strange)!r:.40} in {BINS}, by its line in {ends}"
         elif int(at) < last:
             reason = f"the clock went back: {at} after {last}"
         if reason:
