@@ -115,7 +115,9 @@ def parts() -> Mapping[str, Part]:
         "shadow": Part({"beside Nova's scheduler": nova.pop("test_shadow")}),
         "nova": Part(nova),
         "nova-functional": Part({"all modules": ("tests.nova_functional", "--ours-first")}),
-        "samples": Part({name: (*_PYTEST, *paths) for name, paths in SAMPLES.items()}),
+        "samples": Part(
+            {name: (*_PYTEST, "--timeout", "3000", *paths) for name, paths in SAMPLES.items()}
+        ),
         "packages": Part(PACKAGES),
         "versions": Part({each: (_VERSIONS, each) for each in ("lowest", "highest")}),
     }

@@ -81,6 +81,16 @@ def test_write_commits_and_an_error_rolls_back(database):
     assert report_count(database) == 1
 
 
+def test_a_new_read_sees_what_others_committed(database):
+    a_service(database)
+    assert report_count(database) == 0
+    other = Database(database.url)
+    with other.write() as conn:
+        conn.execute(table.update().values(report_count=7))
+    other.dispose()
+    assert report_count(database) == 7
+
+
 def test_foreign_keys_are_enforced(database):
     with pytest.raises(db_exception.DBReferenceError), database.write() as conn:
         conn.execute(host_mappings.insert().values(host="h1", cell_id=999))
