@@ -268,6 +268,8 @@ def test_what_is_left_and_what_it_all_depends_on(page):
     page.wait("/m1.small/.test(document.getElementById('flavor-rows').textContent)")
     assert re.search(r"m1.small.*disk[\d,]+(memory|vCPUs|disk)", text(page, "flavor-rows"))
     page.wait("/this one/.test(document.getElementById('scheduler-rows').textContent)")
+    # It is asked for beside all else, and may come last.
+    page.wait("/are taken/.test(document.getElementById('health-rows').textContent)")
     health = text(page, "health-rows")
     for part in ("Broker● wellrequests are taken", "***@127.0.0.1", "Database● well", "sqlite:/"):
         assert part in health
