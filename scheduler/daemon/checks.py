@@ -1,7 +1,8 @@
 """One list of checks of a configuration, for the start and for ``config validate``.
 
 A check yields the problems it finds.  The start ends with the first one, and ``config validate``
-names them all.  Nothing is written, and no secret is shown.
+names them all.  No secret is shown, and nothing is written but, for as long as it takes and for
+this user alone, a copy of a file with lines that cannot be parsed.
 """
 
 import configparser
@@ -290,17 +291,24 @@ def problems(
     makes all parts together, as at a start, where each by itself is right.  *into* is filled with
     what is read: plug-ins may read the process-wide options when they are imported.
     """
+    found, names_of_copies, is_readable = list[Problem](), dict[str, str](), True
     with tempfile.TemporaryDirectory() as folder:
-        paths = startup.named_files(source)
-        copies = {os.path.join(folder, f"{n}.conf"): path for n, path in enumerate(paths)}
-        found = [each for copy, path in copies.items() for each in problems_of_file(path, copy)]
-        if found:
-            source = startup.Source((), source.prog, list(copies))
-        if all(map(os.path.exists, copies)):
+        files = startup.named_files(source)
+        for number, path in enumerate(files):
+            copy = pathlib.Path(folder, f"{number}.conf")
+            faults = list(problems_of_file(path, copy))
+            found += faults
+            if copy.exists():
+                files[number], names_of_copies[str(copy)] = str(copy), path
+            elif faults:
+                is_readable = False
+        if names_of_copies:
+            source = startup.Source((), source.prog, files)
+        if is_readable:
             found += _content(source, build, with_broker=with_broker, into=into)
 
     def named(text: str) -> str:
-        for copy, path in copies.items():
+        for copy, path in names_of_copies.items():
             text = text.replace(copy, os.path.expanduser(path))
         return text
 

@@ -66,12 +66,12 @@ def attempt(kind: Kind, option: str, build: Callable[[], Any]) -> Iterator[Probl
         yield Problem(kind, option, reason, error=error)
 
 
-def problems_of_file(path: str, copy: str) -> Iterator[Problem]:
-    """Problems of reading the file at *path*; *copy* lacks the lines that cannot be parsed.
+def problems_of_file(path: str, copy: pathlib.Path) -> Iterator[Problem]:
+    """Problems of reading the file at *path*; where lines cannot be parsed, *copy* lacks them.
 
     There is no copy where the lines after one of them would mean something else.
     """
-    file, partial = pathlib.Path(path).expanduser(), pathlib.Path(copy)
+    file = pathlib.Path(path).expanduser()
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError:
@@ -81,13 +81,14 @@ def problems_of_file(path: str, copy: str) -> Iterator[Problem]:
         yield Problem(Kind.FILE, path, str(error.strerror))
         return
     while True:
-        partial.write_text("\n".join(lines), encoding="utf-8")
         try:
-            cfg.ConfigParser(copy, {}).parse()
+            cfg.ConfigParser(str(file), {}).parse()
             return
         except cfg.ParseError as error:
             yield Problem(Kind.FILE, path, str(error))
             if not error.line or error.line.startswith("["):  # the section is not known
-                partial.unlink()
+                copy.unlink(missing_ok=True)
                 return
             lines[error.lineno - 1] = ""
+        copy.write_text("\n".join(lines), encoding="utf-8")
+        file = copy

@@ -39,7 +39,7 @@ class _Lifetimes:
     def __init__(
         self, bins: dict[int, list[int]], batches: Iterable[Batch], rng: random.Random
     ) -> None:
-        """*bins*: by number the rows, which are 300 s apart."""
+        """*bins*: the rows of each by its number, one row every 300 s."""
         self._rng, self._bins = rng, bins
         self._texts: dict[str, list[str]] = defaultdict(list)
         for flavor, text in itertools.chain.from_iterable(batches):
