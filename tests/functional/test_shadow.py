@@ -11,6 +11,7 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
+from scheduler.rpc import transport as rpc_transport
 from scheduler.rpc.connection import MOST_COPIES
 from scheduler.rpc.dispatcher import BaseAPI
 from tests.functional.test_boot_with_placement import nodes
@@ -45,6 +46,7 @@ class OtherScheduler:
 def answering(transport_url):
     """A server of the RPC library on the topic, as Nova has it."""
     scheduler = OtherScheduler()
+    rpc_transport.set_defaults()  # else other tests would have the options without their defaults
     bus = oslo_messaging.get_rpc_transport(cfg.CONF, url=transport_url)
     server = oslo_messaging.get_rpc_server(
         bus,
