@@ -7,7 +7,7 @@ error, and is closed with its database.  A session is used by one caller at a ti
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from oslo_db import exception as db_exception
@@ -26,6 +26,11 @@ _READ_SETTINGS: dict[str, tuple[str, ...]] = {
         "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
     )
 }
+#: Of one for writing: PyMySQL needs 0.16 ms to escape the claim of a call by backslashes, and next
+#: to nothing without.
+_WRITE_SETTINGS: dict[str, tuple[str, ...]] = {
+    "mysql": ("SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_BACKSLASH_ESCAPES')",)
+}
 #: Beginning of a transaction whose statements see the same snapshot.  With SQLite every use of a
 #: connection is one.
 _SNAPSHOTS = {
@@ -37,12 +42,23 @@ IDLE_SECONDS = 1.0
 
 
 class _Session:
-    """The connection and its end."""
+    """The connection, which begins with the *settings* of its dialect, and its end."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, settings: Mapping[str, tuple[str, ...]]) -> None:
         self.database = database
+        self._settings = settings.get(database.dialect_name, ())
         self._connection: Connection | None = None
         database.remember(self)
+
+    def _open(self) -> Connection:
+        connection = self.database.connect(isolation_level="AUTOCOMMIT")
+        try:
+            for statement in self._settings:
+                connection.exec_driver_sql(statement)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
@@ -55,7 +71,7 @@ class ReadSession(_Session):
     """Reads of one *database*, each statement a transaction of its own unless in a snapshot."""
 
     def __init__(self, database: Database) -> None:
-        super().__init__(database)
+        super().__init__(database, _READ_SETTINGS)
         self._in_snapshot = False
 
     def run(self, query: Callable[[Connection], Result]) -> Result:
@@ -105,16 +121,6 @@ class ReadSession(_Session):
             self.close()
             raise
 
-    def _open(self) -> Connection:
-        connection = self.database.connect(isolation_level="AUTOCOMMIT")
-        try:
-            for statement in _READ_SETTINGS.get(self.database.dialect_name, ()):
-                connection.exec_driver_sql(statement)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
 
 class WriteSession(_Session):
     """Writes to one *database*: each statement is a transaction, and costs a round trip.
@@ -123,7 +129,7 @@ class WriteSession(_Session):
     """
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(database)
+        super().__init__(database, _WRITE_SETTINGS)
         self._clock = clock
         self._used_at = float("-inf")
 
@@ -158,6 +164,6 @@ class WriteSession(_Session):
                 self.close()
         if self._connection is None:
             self.database.check_writable()
-            self._connection = self.database.connect(isolation_level="AUTOCOMMIT")
+            self._connection = self._open()
         self._used_at = self._clock()
         return self._connection

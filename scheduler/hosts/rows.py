@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -334,7 +335,7 @@ class TableUpdater:
                 table.put_instance(row.host, row.uuid, tracked(row, row.host, properties))
             else:
                 self._to_drop.add(row.uuid)
-        gone = self._to_drop - placed
+        gone = {uuid for uuid in self._to_drop if uuid not in placed}  # "-" would walk all placed
         self._to_drop -= gone
         if changes.full:
             live = placed | {row.uuid for row in changes.instances}
@@ -356,9 +357,9 @@ class TableUpdater:
         for row in found:
             self._recent.pop(row.uuid, None)
             self._recent[row.uuid] = (row, now)
-        for uuid in list(self._recent):
-            if now - self._recent[uuid][1] <= self.reservations.expiry_seconds:
-                break
+        oldest = now - self.reservations.expiry_seconds
+        late = list(itertools.takewhile(lambda each: each[1][1] < oldest, self._recent.items()))
+        for uuid, _found in late:
             del self._recent[uuid]
         earlier = (self._recent.keys() & self.reservations.uuids()) - {row.uuid for row in found}
         several = [*found, *(self._recent[uuid][0] for uuid in earlier)]
