@@ -102,13 +102,13 @@ _plant("closed claims are no answers", statements.claim_rows, answered=_open_alo
 
 # --- reader ---------------------------------------------------------------------------------
 
-_SETTLE, _READ_CLAIMS = SharedReservations.settle, SharedReservations.read_claims
+_TAKE, _READ_CLAIMS = SharedReservations.take_claims, SharedReservations.read_claims
 _RUN = ClaimReader._run
 
 
-def _settle_late(self: Any, now: float, found: Any = ()) -> None:
+def _read_and_take(self: Any) -> None:
     _READ_CLAIMS(self)
-    _SETTLE(self, now, found)
+    _TAKE(self)
 
 
 def _run_then_hosts(self: Any, ask: Any) -> Any:
@@ -119,7 +119,7 @@ def _run_then_hosts(self: Any, ask: Any) -> Any:
 _plant(
     "claims after instances",
     SharedReservations,
-    settle=_settle_late,
+    take_claims=_read_and_take,
     read_claims=lambda _self: None,
 )
 _plant("foreign claims forgotten", SharedReservations, _count=lambda *_what: None)
