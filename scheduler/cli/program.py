@@ -34,7 +34,7 @@ class Program(app.App):
     COMMANDS: Mapping[str, type[command.Command] | str] = {}
 
     def __init__(self, conf: cfg.ConfigOpts, given: Sequence[str] = (), **streams: Any) -> None:
-        manager = commandmanager.CommandManager()
+        manager = commandmanager.CommandManager("")  # without entry points of others
         for name, each in self.COMMANDS.items():
             if isinstance(each, str):
                 manager.commands[name] = EntryPoint(name, each, self.NAME)
