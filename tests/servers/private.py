@@ -30,7 +30,7 @@ _IN_MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 2 * 2**30
 
 
-def _room() -> Path | None:
+def room() -> Path | None:
     """A folder in memory, where making tables waits for no disk, if there is enough; else None."""
     try:
         return _IN_MEMORY if shutil.disk_usage(_IN_MEMORY).free > _ROOM_BYTES else None
@@ -69,7 +69,7 @@ class PrivateServer:
 
     def __init__(self) -> None:
         # Not pytest's own folder: that is closed to other accounts, and socket paths are short.
-        self.folder = Path(tempfile.mkdtemp(prefix=f"nst-{self.name}-", dir=_room()))
+        self.folder = Path(tempfile.mkdtemp(prefix=f"nst-{self.name}-", dir=room()))
         self.log_path = self.folder / f"{self.name}.log"
         self._log: IO[str] | None = None
         self._reservations: list[socket.socket] = []
