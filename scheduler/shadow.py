@@ -197,14 +197,19 @@ class ShadowScheduler(FilterScheduler):
             return self._noted[-1]
 
     def look(self, read: Callable[[Request, Mapping[str, str]], list[Key] | None]) -> None:
-        """Ask *read* for outcomes, and compare; called again and again by one thread."""
+        """Ask *read* for outcomes, and compare; called again and again by one thread.
+
+        Of too many requests the oldest are given up, of far too many without a last question: who
+        ends the thread waits for this.
+        """
         with contextlib.suppress(errors.StateUnavailable):
             self.host_manager.refresh()
         self._note(0.0 if self._waiting else NOTE_SECONDS)
         excess = len(self._waiting) - MOST_WAITING
         for number, each in enumerate(list(self._waiting)):
             outcome = None
-            if (age := time.monotonic() - each.began) >= each.asked_at_seconds:
+            age, is_asked = time.monotonic() - each.began, number >= excess - MOST_WAITING
+            if is_asked and age >= each.asked_at_seconds:
                 outcome = read(each.request, each.states[0].table.host_of_instance)
                 each.asked_at_seconds = age * LATER
             if outcome is not None or age > OUTCOME_SECONDS or number < excess:

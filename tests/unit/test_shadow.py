@@ -237,6 +237,19 @@ def test_only_so_many_requests_wait_and_only_so_long(world, monkeypatch):
     assert world.driver.shadow_report()["results"]["outcome_unknown"] == MOST_WAITING + 2
 
 
+def test_a_look_asks_for_so_many_outcomes_only(world):
+    asked = []
+    for _ in range(2 * MOST_WAITING + 3):
+        world.decide()
+    world.driver.look(lambda request, _homes: asked.append(request.names))
+    report = world.driver.shadow_report()
+    assert len(asked) == 2 * MOST_WAITING
+    assert (report["waiting"], report["results"]["outcome_unknown"]) == (
+        MOST_WAITING,
+        MOST_WAITING + 3,
+    )
+
+
 def test_servers_without_a_name_have_no_outcome(world, monkeypatch):
     monkeypatch.setattr("scheduler.shadow.OUTCOME_SECONDS", 0.0)
     spec = fleet.a_spec(str(uuid.uuid4()), num_instances=2)
