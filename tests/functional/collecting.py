@@ -5,7 +5,7 @@ import gzip
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.servers.loopback_http import ADDRESS, LoopbackServer, QuietHandler
+from tests.servers.loopback_http import LoopbackServer, QuietHandler
 
 
 class Collector(LoopbackServer):
@@ -15,10 +15,6 @@ class Collector(LoopbackServer):
         self.spans: list[tuple[str, Span]] = []
         super().__init__(_Call)
 
-    @property
-    def url(self) -> str:
-        return f"http://{ADDRESS}:{self.port}"
-
     def of_service(self, service: str) -> list[Span]:
         """Those of one service so far."""
         return [span for name, span in list(self.spans) if name == service]
@@ -26,13 +22,11 @@ class Collector(LoopbackServer):
 
 class _Call(QuietHandler):
     def answer(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.body()
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
         for several in ExportTraceServiceRequest.FromString(body).resource_spans:
             attributes = {each.key: each.value.string_value for each in several.resource.attributes}
             for scope in several.scope_spans:
                 self.server.owner.spans += [(attributes["service.name"], s) for s in scope.spans]
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+        self.send(200)

@@ -7,7 +7,7 @@ import pytest
 from scheduler import errors, objects
 from tests.functional.placement_fleet import Fleet, Worker, a_name
 from tests.functional.test_placement_claims import database
-from tests.servers.loopback_http import ADDRESS, LoopbackServer, QuietHandler
+from tests.servers.loopback_http import LoopbackServer, QuietHandler
 
 __all__ = ["database"]
 
@@ -25,11 +25,7 @@ class Neutron(LoopbackServer):
 class _Handler(QuietHandler):
     def answer(self):
         found = self.server.owner.answers.get(self.path)
-        content = json.dumps(found).encode()
-        self.send_response(404 if found is None else 200)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        self.send(404 if found is None else 200, json.dumps(found).encode())
 
 
 @pytest.fixture
@@ -66,8 +62,7 @@ def test_hosts_are_on_a_segment_of_each_network(database, placement_server, neut
     conf = worker.conf
     conf.set_override(OPTION, True, group="scheduler")
     conf.set_override("auth_type", "none", group="neutron")
-    endpoint = f"http://{ADDRESS}:{neutron.port}"
-    conf.set_override("endpoint_override", endpoint, group="neutron")
+    conf.set_override("endpoint_override", neutron.endpoint, group="neutron")
     worker.driver.claims.reconfigured(conf)()
     name = a_name()
     ((chosen, *others),) = worker.select("req-2", [name], 64, **on_network)

@@ -20,7 +20,7 @@ def test_span_of_one_request(deployment, transport_url, tmp_path, backend):
             "DEFAULT": {"host": "sched1", "service_down_time": 3600},
             "oslo_messaging_tracing": {
                 "tracing_enabled": True,
-                "otel_exporter_otlp_endpoint": collected.url,
+                "otel_exporter_otlp_endpoint": collected.endpoint,
             },
         }
         cloud = deployment(transport_url, database_url, backend=backend, settings=settings)

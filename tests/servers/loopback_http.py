@@ -6,11 +6,11 @@ import http.server
 import json
 import ssl
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from tests.servers.certificates import Authority
+from tests.servers.certificates import NAME, Authority
 
 ADDRESS = "127.0.0.1"
 Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]] | None
@@ -24,10 +24,15 @@ class LoopbackServer:
         self._server: Any = http.server.ThreadingHTTPServer((ADDRESS, 0), handler)
         self._server.owner = self
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self.port = int(self._server.server_address[1])
+        self.endpoint = f"http://{ADDRESS}:{self.port}"
 
-    @property
-    def port(self) -> int:
-        return int(self._server.server_address[1])
+    def use_tls(self, authority: Authority, folder: Path) -> None:
+        """Show a certificate of *authority*, which is written to *folder*."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*authority.certificate.write(folder))
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.endpoint = f"https://{NAME}:{self.port}"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -53,6 +58,22 @@ class QuietHandler(http.server.BaseHTTPRequestHandler):
 
     do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815
 
+    def body(self) -> bytes:
+        """What came with the call."""
+        return self.rfile.read(int(self.headers.get("content-length", 0)))
+
+    def send(
+        self, status: int, content: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Answer with *status*, *headers* and *content*."""
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        if status != http.HTTPStatus.NO_CONTENT:
+            self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
     def log_message(self, *_arguments: object) -> None:
         """Nothing."""
 
@@ -65,15 +86,11 @@ class ReplayServer(LoopbackServer):
         self.calls: list[tuple[str, str, dict[str, str], Any]] = []
         super().__init__(_Replayed)
 
-    @property
-    def endpoint(self) -> str:
-        return f"http://{ADDRESS}:{self.port}"
-
 
 class _Replayed(QuietHandler):
     def answer(self) -> None:
         owner: ReplayServer = self.server.owner
-        text = self.rfile.read(int(self.headers.get("content-length", 0)))
+        text = self.body()
         sent = {name.lower(): value for name, value in self.headers.items()}
         body = json.loads(text) if text else None
         owner.calls.append((self.command, self.path, sent, body))
@@ -82,15 +99,8 @@ class _Replayed(QuietHandler):
             self.close_connection = True
             return
         status, answer, *headers = given
-        self.send_response(status)
-        for name, value in dict(*headers).items():
-            self.send_header(name, value)
-        self.send_header("Content-Type", "application/json")
         content = b"" if answer is None else json.dumps(answer).encode()
-        if status != http.HTTPStatus.NO_CONTENT:
-            self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        self.send(status, content, {**dict(*headers), "Content-Type": "application/json"})
 
 
 class AttestationServer(LoopbackServer):
@@ -102,18 +112,14 @@ class AttestationServer(LoopbackServer):
         self.polls: list[dict[str, Any]] = []
         self.authority = authority.file
         super().__init__(_Poll)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*authority.certificate.write(folder))
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.use_tls(authority, folder)
 
 
 class _Poll(QuietHandler):
     def answer(self) -> None:
         owner: AttestationServer = self.server.owner
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        body = json.loads(self.body())
         headers = {name.lower(): value for name, value in self.headers.items()}
         owner.polls.append({"path": self.path, "headers": headers, "body": body})
         text = owner.answer if isinstance(owner.answer, str) else json.dumps(owner.answer)
-        self.send_response(owner.status)
-        self.end_headers()
-        self.wfile.write(text.encode())
+        self.send(owner.status, text.encode())

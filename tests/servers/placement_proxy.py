@@ -4,13 +4,12 @@ import datetime
 import http.client
 import itertools
 import json
-import ssl
 import threading
 import uuid
 from pathlib import Path
 from typing import Any
 
-from tests.servers.certificates import NAME, Authority
+from tests.servers.certificates import Authority
 from tests.servers.loopback_http import ADDRESS, LoopbackServer, QuietHandler
 
 PASSWORD = "secret of the test"
@@ -20,10 +19,7 @@ _HOP_BY_HOP = ("connection", "keep-alive", "transfer-encoding", "content-length"
 class _Identity(QuietHandler):
     def answer(self) -> None:
         owner = self.server.owner
-        headers, sent = (
-            {},
-            json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or "null"),
-        )
+        headers, sent = {}, json.loads(self.body() or "null")
         if sent is None:
             links = [{"rel": "self", "href": owner.url}]
             body: Any = {"version": {"id": "v3.14", "status": "stable", "links": links}}
@@ -39,12 +35,7 @@ class _Identity(QuietHandler):
             body = {"token": {**body, "methods": ["password"], "user": {"id": "u", "name": "u"}}}
         else:
             status, body = 401, {"error": {"code": 401, "message": "wrong password"}}
-        text = json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(text))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(text)
+        self.send(status, json.dumps(body).encode(), headers)
 
 
 class Keystone(LoopbackServer):
@@ -58,7 +49,7 @@ class Keystone(LoopbackServer):
 
     @property
     def url(self) -> str:
-        return f"http://{ADDRESS}:{self.port}/v3"
+        return f"{self.endpoint}/v3"
 
     def token(self) -> str:
         """A new token."""
@@ -80,23 +71,23 @@ class _Passed(QuietHandler):
 
     def answer(self) -> None:
         owner = self.server.owner
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        body = self.body()
         number = next(owner.numbers)
         if owner.keystone and not owner.keystone.takes(self.headers.get("x-auth-token")):
             owner.seen.add("unauthorized")
-            self._send(401, {}, b"who are you?")
+            self.send(401, b"who are you?")
         elif owner.does("busy", number):
-            self._send(503, {"Retry-After": "1"}, b"busy")
+            self.send(503, b"busy", {"Retry-After": "1"})
         elif owner.does("loses", number):
             self.close_connection = True
         else:
             status, headers, text = self._passed_on(owner.target, body)
             if owner.does("gives up", number):
-                self._send(504, {"Content-Type": "text/html"}, b"<h1>504 Gateway Time-out</h1>")
+                self.send(504, b"<h1>504 Gateway Time-out</h1>", {"Content-Type": "text/html"})
             elif owner.does("forgets", number):
                 self.close_connection = True
             else:
-                self._send(status, headers, text)
+                self.send(status, text, headers)
                 self.close_connection |= owner.does("closes", number)
 
     def _passed_on(self, port: int, body: bytes) -> tuple[int, dict[str, str], bytes]:
@@ -109,15 +100,6 @@ class _Passed(QuietHandler):
         text = response.read()
         connection.close()
         return response.status, found, text
-
-    def _send(self, status: int, headers: dict[str, str], text: bytes) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        if status != http.HTTPStatus.NO_CONTENT:
-            self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
 
 
 class PlacementProxy(LoopbackServer):
@@ -146,12 +128,8 @@ class PlacementProxy(LoopbackServer):
         #: Behaviours that were seen.
         self.seen: set[str] = set()
         super().__init__(type("_Passed", (_Passed,), {"protocol_version": protocol}))
-        self.endpoint = f"http://{ADDRESS}:{self.port}"
         if authority is not None and folder is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(*authority.certificate.write(folder))
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-            self.endpoint = f"https://{NAME}:{self.port}"
+            self.use_tls(authority, folder)
 
     def does(self, what: str, number: int) -> bool:
         """True when call *number* gets the behaviour *what*."""

@@ -6,7 +6,7 @@ They answer what Nova asks for servers without a port, and nothing else.
 import json
 from urllib.parse import urlsplit
 
-from tests.servers.loopback_http import ADDRESS, LoopbackServer, QuietHandler
+from tests.servers.loopback_http import LoopbackServer, QuietHandler
 
 IMAGE = "00000000-0000-4000-8000-000000000001"
 _IMAGE = {
@@ -35,16 +35,12 @@ _ANSWERS = {
 
 class _Call(QuietHandler):
     def answer(self) -> None:
-        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.body()
         found = _ANSWERS.get(urlsplit(self.path).path) if self.command == "GET" else None
         if found is None:
             self.server.owner.unknown.append(f"{self.command} {self.path}")
         text = json.dumps(found or {"message": "nothing like that here"}).encode()
-        self.send_response(200 if found else 404)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
+        self.send(200 if found else 404, text, {"Content-Type": "application/json"})
 
 
 class StandIns(LoopbackServer):
@@ -53,4 +49,3 @@ class StandIns(LoopbackServer):
     def __init__(self) -> None:
         self.unknown: list[str] = []
         super().__init__(_Call)
-        self.endpoint = f"http://{ADDRESS}:{self.port}"

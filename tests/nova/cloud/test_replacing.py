@@ -8,7 +8,7 @@ from tests import console, pages
 from tests.nova.cloud.compute_api import host_of
 from tests.nova.cloud.whole import HOSTS, NOVAS, OURS, Cloud
 from tests.servers.fixtures import made
-from tests.servers.loopback_http import ADDRESS, LoopbackServer, QuietHandler
+from tests.servers.loopback_http import LoopbackServer, QuietHandler
 from tests.servers.venvs import PLACEMENT
 from tests.waiting import wait_until
 
@@ -21,13 +21,11 @@ BOOTS = 4
 
 class _Systemctl(QuietHandler):
     def answer(self):
-        text = self.rfile.read(int(self.headers["content-length"])).decode()
-        action, now, unit = text.split()
+        action, now, unit = self.body().decode().split()
         assert now == "--now"
         program = self.server.owner.cloud.programs[UNITS[unit]]
         {"enable": program.start, "disable": program.stop}[action]()
-        self.send_response(204)
-        self.end_headers()
+        self.send(204)
 
 
 class Systemctl(LoopbackServer):
@@ -37,7 +35,7 @@ class Systemctl(LoopbackServer):
         self.cloud = cloud
         super().__init__(_Systemctl)
         program = folder / "systemctl"
-        program.write_text(f'#!/bin/sh\nexec curl -sSf --data "$*" http://{ADDRESS}:{self.port}/\n')
+        program.write_text(f'#!/bin/sh\nexec curl -sSf --data "$*" {self.endpoint}/\n')
         program.chmod(0o755)
 
 

@@ -21,8 +21,7 @@ class Lasting(QuietHandler):
     def answer(self):
         self.server.owner.ports.append(self.client_address[1])
         assert self.server.owner.may_answer.wait(30)
-        self.send_response(204)
-        self.end_headers()
+        self.send(204)
 
     def finish(self):
         super().finish()
@@ -39,9 +38,8 @@ class SlowToConnect(Connections):
 def lasting_connections(most, adapter=Connections):
     with LoopbackServer(Lasting) as server, requests.Session() as http:
         server.ports, server.closed, server.may_answer = [], [], threading.Event()
-        url = f"http://127.0.0.1:{server.port}"
         http.mount("http://", adapter(most))
-        yield server, lambda timeout=30: http.get(url, timeout=timeout).status_code
+        yield server, lambda timeout=30: http.get(server.endpoint, timeout=timeout).status_code
         server.may_answer.set()
 
 
