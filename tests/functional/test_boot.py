@@ -37,14 +37,6 @@ def group(cloud, name, policy):
     return ("--group", name)
 
 
-def test_several_at_once(cloud, zones):
-    servers = boot(cloud, "m1.tiny", "--count", "5", "several")
-    assert [each["name"] for each in servers] == [f"several-{n}" for n in range(1, 6)]
-    assert states(servers) == {"ACTIVE"}
-    assert {each["attempts"] for each in servers} == {1}
-    assert set(hosts(servers)) <= set(zones)
-
-
 def test_members_that_keep_apart(cloud):
     apart = group(cloud, "apart", "anti-affinity")
     too_many = boot(cloud, "m1.tiny", "--count", str(HOSTS + 1), *apart)
@@ -54,19 +46,6 @@ def test_members_that_keep_apart(cloud):
     assert states(servers) == {"ACTIVE"}
     assert len(set(hosts(servers))) == HOSTS
     assert {each["fault"] for each in too_many + one_more} == {NO_HOST}
-
-
-def test_members_that_keep_together(cloud):
-    together = group(cloud, "together", "affinity")
-    servers = boot(cloud, "m1.tiny", "--count", "2", *together) + boot(cloud, "m1.tiny", *together)
-    assert states(servers) == {"ACTIVE"}
-    assert len(set(hosts(servers))) == 1
-
-
-def test_a_zone(cloud, zones):
-    servers = boot(cloud, "m1.tiny", "--count", "4", "--availability-zone", "az2")
-    assert states(servers) == {"ACTIVE"}
-    assert {zones[host] for host in hosts(servers)} == {"az2"}
 
 
 def test_a_forced_host_gets_the_server_though_filters_object(cloud, zones):
