@@ -192,15 +192,6 @@ def test_a_move_keeps_what_the_instance_has(fleet):
     assert fleet.host_of(name) == sorted([source, target])
 
 
-def test_a_rebuild_claims_nothing(fleet):
-    fleet.add("p1")
-    worker, name = a_worker(fleet), a_name()
-    hints = {"_nova_check_type": ["rebuild"]}
-    ((chosen, *_others),) = worker.select("req-1", [name], hints=hints, force_hosts=["p1"])
-    assert chosen.allocation_request == "null"
-    assert fleet.host_of(name) == []
-
-
 @BOTH
 def test_a_forced_host_is_asked_for_alone(fleet):
     three_hosts(fleet)
@@ -230,12 +221,3 @@ def test_the_conductor_claims_an_alternate(fleet):
     assert alternates.claim(context, spec, name, chosen)
     alternates.release(context, name)
     assert fleet.host_of(name) == []
-
-
-def test_without_placement_there_is_no_valid_host_and_the_caller_learns_why(fleet, monkeypatch):
-    monkeypatch.setattr("scheduler.claims.placement.memory.LOOK_SECONDS", 1.0)  # at the start
-    fleet.add("p1")
-    nowhere = {"auth_type": "none", "endpoint_override": "http://127.0.0.1:9"}
-    worker = Worker(fleet.database, nowhere, placement_deadline_seconds=1)
-    with pytest.raises(errors.NoValidHost, match=r"Placement did not answer within 1 s$"):
-        worker.select("req-1", [a_name()])
