@@ -114,17 +114,3 @@ def test_bursts_of_servers_of_which_some_fail_leave_no_claim_and_no_wrong_count(
     delete(cloud, servers)
     assert cloud.servers() == []
     assert {each[:4] for each in usage.settled(mariadb_url).reported.values()} == {(0, 0, 0, 0)}
-
-
-def test_workers_and_claims_need_no_options(deployment, transport_url, mariadb_url, tmp_path):
-    fleet.install(mariadb_url)
-    unset = {"scheduler": {"workers": []}, "DEFAULT": {"service_down_time": 3600}}
-    cloud = deployment(transport_url, mariadb_url, settings=unset)
-    daemon = cloud.start_scheduler().wait_ready()
-    own = str(uuid.uuid4())
-    with scheduler_api(tmp_path, transport_url) as api:
-        ((chosen, *_rest),) = api.select_destinations(
-            a_context(), a_spec(own), [own], return_objects=True, return_alternates=True
-        )
-    assert [tuple(row) for row in open_claims(mariadb_url)] == [(own, chosen.service_host)]
-    assert "Hosts are claimed in" in daemon.log

@@ -196,14 +196,6 @@ def test_a_server_that_is_gone_holds_nobody_up(site):
     assert f"Instance {GHOST} disappeared during scheduling" in site.daemon.log
 
 
-def test_attempts_are_counted_here(site):
-    retry = {"num_attempts": 3, "hosts": [["cmp1", "cmp1"]]}
-    site.cast(RUN_INSTANCE, filter_properties={"retry": retry})
-    collected(site, lambda each: told(each, "error"), 2)
-    assert "Exceeded max scheduling attempts 3" in (site.fault(UUIDS[0]) or "")
-    assert casts(site) == []
-
-
 def test_a_retry_goes_elsewhere(site):
     with site.database.write() as connection:
         instances.update(connection, UUIDS[0], host="cmp1", node="cmp1")

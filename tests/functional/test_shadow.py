@@ -94,17 +94,6 @@ def site(rabbitmq, deployment, sqlite_url):
     return Site(rabbitmq, deployment, sqlite_url)
 
 
-def test_a_shadow_gets_one_copy_of_each_request(site):
-    with answering(site.url) as scheduler, RawCaller(site.url) as raw:
-        site.cloud.start_scheduler("--shadow").wait_ready()
-        calls = [raw.send(a_request()) for _ in range(5)]
-        for call in calls:
-            assert raw.answer_to(call)["failure"] is None
-        wait_until(lambda: site.copies() >= 5, 60, "copies")
-        assert (len(scheduler.asked), site.copies()) == (5, 5)
-        assert [len(raw.answers_to(call)) for call in calls] == [1] * 5
-
-
 def test_whatever_becomes_of_a_shadow_each_call_is_answered_once(site):
     with answering(site.url) as scheduler, crowd(site.url, 2) as callers:
         for number in (signal.SIGTERM, signal.SIGKILL):
