@@ -38,7 +38,10 @@ NODE: Mapping[str, Any] = {
 class Nova:
     """The databases of one; ``urls`` by name: ``api``, ``cell0`` and those of the cells."""
 
-    def __init__(self, make_url: MakeUrl, release: str = TODAY) -> None:
+    def __init__(
+        self, make_url: MakeUrl, release: str = TODAY, *, cells: Mapping[str, Iterable[str]] = {}
+    ) -> None:
+        """*cells* have these hosts each."""
         self.make_url = make_url
         self.release = release
         self.urls: dict[str, str] = {"api": make_url()}
@@ -46,6 +49,8 @@ class Nova:
         self.uuids: dict[str, str] = {}
         if release == TODAY:
             self.add_cell("cell0", [], uuid=CELL0_UUID)
+        for name, hosts in cells.items():
+            self.add_cell(name, hosts)
 
     def add_cell(
         self,

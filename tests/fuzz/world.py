@@ -163,9 +163,8 @@ class Stores:
     def __init__(self, folder: pathlib.Path, layout: str, hosts: Sequence[str]) -> None:
         numbers = itertools.count()
         if layout == NOVA:
-            nova = Nova(lambda: f"sqlite:///{folder}/nova{next(numbers)}.sqlite")
-            nova.add_cell("a", hosts[:2])
-            nova.add_cell("b", hosts[2:])
+            cells = {"a": hosts[:2], "b": hosts[2:]}
+            nova = Nova(lambda: f"sqlite:///{folder}/nova{next(numbers)}.sqlite", cells=cells)
             nova.add_aggregate(1, fleet.ZONE, hosts[0])
             nova.execute(
                 "api",

@@ -14,10 +14,7 @@ AWAY = "mysql+pymysql://u:keepquiet@127.0.0.1:1/b"
 
 @pytest.fixture
 def nova(make_url):
-    nova = Nova(make_url)
-    nova.add_cell("a", ["a1"])
-    nova.add_cell("b", ["b1"])
-    return nova
+    return Nova(make_url, cells={"a": ["a1"], "b": ["b1"]})
 
 
 @pytest.fixture

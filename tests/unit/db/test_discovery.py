@@ -19,9 +19,7 @@ MAPPINGS = (
 @pytest.fixture
 def nova(make_url):
     """Cells a and b, and the disabled cell off; a2 is mapped, but not known to be."""
-    nova = Nova(make_url)
-    nova.add_cell("a", ["a1", "a2"])
-    nova.add_cell("b", ["b1"])
+    nova = Nova(make_url, cells={"a": ["a1", "a2"], "b": ["b1"]})
     nova.add_cell("off", ["c1"], disabled=True)
     number = nova.execute("api", "SELECT id FROM cell_mappings WHERE name = 'a'")[0][0]
     nova.execute("api", f"INSERT INTO host_mappings (host, cell_id) VALUES ('a2', {number})")

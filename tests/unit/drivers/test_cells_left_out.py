@@ -12,9 +12,7 @@ from tests.novas import Nova
 
 
 def test_the_record_names_cells_that_were_left_out(make_url):
-    nova = Nova(make_url)
-    nova.add_cell("a", ["a1"])
-    nova.add_cell("b", ["b1"])
+    nova = Nova(make_url, cells={"a": ["a1"], "b": ["b1"]})
     conf = a_conf(enabled_filters=["RamFilter"])
     databases = Databases(Database(nova.urls["cell0"]), Database(nova.urls["api"]))
     driver = drivers.load(conf, HostManager(conf, CellsReader(conf, databases)))

@@ -34,9 +34,7 @@ SECONDS = 60
 @pytest.fixture
 def nova(make_url):
     """Cells a and b, and the disabled cell off."""
-    nova = Nova(make_url)
-    nova.add_cell("a", ["a1", "a2"])
-    nova.add_cell("b", ["b1"])
+    nova = Nova(make_url, cells={"a": ["a1", "a2"], "b": ["b1"]})
     nova.add_cell("off", ["c1"], disabled=True)
     return nova
 
@@ -231,14 +229,19 @@ def test_no_cell_answers_is_no_answer(manager, nova, tmp_path):
     assert aggregates_of(manager) == {"b1": ["new"]}, "of a read that was used"
 
 
-def test_cells_are_looked_up_again_at_a_reload(manager, nova):
+def test_cells_are_looked_up_again_at_a_reload(manager, nova, make_url):
+    """One is new, two are switched, one has moved to another database and then goes."""
+    nova.urls["a"] = make_url()
+    nova_layouts.create(nova.urls["a"], nova.release, nova_layouts.CELL)
+    nova.add_hosts("a", ["moved"])
+    nova.map_cell("a", database_connection=nova.urls["a"])
     nova.add_cell("new", ["n1"])
     nova.map_cell("off", disabled=False)
     nova.map_cell("b", disabled=True)
     manager.refresh()
     assert seen(manager) == ["a1", "a2", "b1"]
     manager.reconfigure(builders.a_conf(), lambda: None)
-    assert seen(manager) == ["a1", "a2", "c1", "n1"]
+    assert seen(manager) == ["moved", "c1", "n1"]
     nova.execute("api", "DELETE FROM cell_mappings WHERE name = 'a'")
     manager.clock.ahead_seconds += 10_000
     manager.refresh()
