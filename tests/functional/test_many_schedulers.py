@@ -22,6 +22,16 @@ CAPACITY = PER_HOST * len(HOST_NAMES)
 CALLERS = 32
 MEMORY_RATIO = 1.5
 CLAIMS = {"claims": "database", "workers": 2}
+TOPIC = "schedulers_of_old"
+SETTINGS = {
+    "scheduler": CLAIMS,
+    "DEFAULT": {"service_down_time": 3600, "scheduler_topic": TOPIC},
+    # Nobody listens there, and no answer waits for it.
+    "oslo_messaging_notifications": {
+        "driver": "messagingv2",
+        "transport_url": "rabbit://guest:guest@127.0.0.1:1/",
+    },
+}
 
 
 @pytest.fixture(params=["mariadb_url", "postgresql_url", "sqlite_url"])
@@ -47,23 +57,18 @@ def open_claims(database_url):
 def test_a_fleet_is_filled_to_the_last_mib_and_no_further(
     deployment, transport_url, any_database, tmp_path
 ):
-    fleet.install(
-        any_database,
-        HOST_NAMES,
-        memory_mb=PER_HOST * SERVER_MB,
-        free_ram_mb=PER_HOST * SERVER_MB,
-        ram_allocation_ratio=1.0,
-    )
-    cloud = deployment(
-        transport_url,
-        any_database,
-        backend=THREADING if "sqlite" in any_database else EVENTLET,
-        settings={"scheduler": CLAIMS, "DEFAULT": {"service_down_time": 3600}},
-    )
-    for daemon in [cloud.start_scheduler(), cloud.start_scheduler()]:
+    size = dict.fromkeys(("memory_mb", "free_ram_mb"), PER_HOST * SERVER_MB)
+    fleet.install(any_database, HOST_NAMES, ram_allocation_ratio=1.0, **size)
+    backend = THREADING if "sqlite" in any_database else EVENTLET
+    cloud = deployment(transport_url, any_database, backend=backend, settings=SETTINGS)
+    daemons = [cloud.start_scheduler(), cloud.start_scheduler()]
+    for daemon in daemons:
         daemon.wait_ready()
     names = [str(uuid.uuid4()) for _ in range(CAPACITY + CALLERS)]
-    with scheduler_api(tmp_path, transport_url) as api, ThreadPoolExecutor(CALLERS) as callers:
+    with (
+        scheduler_api(tmp_path, transport_url, topic=TOPIC) as api,
+        ThreadPoolExecutor(CALLERS) as callers,
+    ):
 
         def ask(name):
             try:
@@ -80,6 +85,7 @@ def test_a_fleet_is_filled_to_the_last_mib_and_no_further(
     rows = claimed(any_database)
     assert {row.consumer_uuid: row.host for row in rows} == placed
     assert len(rows) == len(placed) == CAPACITY
+    daemons[0].wait_log("ERROR oslo_messaging.notify.messaging", 60)  # the operator is told
 
 
 def test_bursts_of_servers_of_which_some_fail_leave_no_claim_and_no_wrong_count(
