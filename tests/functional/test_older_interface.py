@@ -304,7 +304,6 @@ OTHER_METHODS = [
     ("run_instance", "2.10", {}, "UnsupportedVersion"),
     ("run_instance", "3.2", {}, "UnsupportedVersion"),
     ("live_migration", "3.0", {}, "NoSuchMethod"),
-    ("run_instance", "4.0", {}, "NoSuchMethod"),
 ]
 
 

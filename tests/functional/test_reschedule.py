@@ -54,17 +54,3 @@ def test_every_attempt_is_on_another_host_and_is_counted(
             assert server["host"] is None
             assert f"Exceeded max scheduling attempts {MAX_ATTEMPTS}" in server["fault"]
     assert usage.settled(sqlite_url)
-
-
-def test_a_forced_host_that_fails_is_not_followed_by_another(deployment, transport_url, sqlite_url):
-    cloud = deployment(transport_url, sqlite_url, settings=SETTINGS)
-    cloud.start(4, "--build-seconds", "0", "--fail-rate", "1")
-    (host, *_) = cloud.manage("host", "list")
-
-    servers = boot(cloud, "m1.tiny", "--availability-zone", f"{host['zone']}:{host['host']}")
-    servers += boot(cloud, "m1.tiny")
-
-    assert [(each["state"], each["attempts"]) for each in servers] == [("ERROR", 1), ("ERROR", 3)]
-    computes = next(each for each in cloud.daemons if each.name == "nova-compute-stub")
-    assert failures(computes)[servers[0]["id"]] == [host["host"]]
-    assert "was re-scheduled" in servers[0]["fault"]

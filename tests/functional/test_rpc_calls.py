@@ -8,7 +8,6 @@ import uuid
 
 import pytest
 
-from scheduler import errors, objects
 from scheduler.concurrency import EVENTLET
 from tests.waiting import wait_until
 from tests.world import fleet
@@ -19,7 +18,6 @@ pytestmark = pytest.mark.parametrize("serving_scheduler", [EVENTLET], indirect=T
 
 LIMITS = {"memory_mb": 1.5 * fleet.MEMORY_MB, "disk_gb": float(fleet.DISK_GB)}
 """As RamFilter and DiskFilter of the default chain set them."""
-NOT_ENOUGH = "There are not enough hosts available."
 
 # Recorded request → the hosts that may be chosen; test_wire_samples has those with replies.
 DICT_REQUESTS = {
@@ -64,31 +62,6 @@ def test_the_client_gets_dicts_in_every_version(cap, serving_scheduler, tmp_path
         (chosen,) = api.select_destinations(a_context(), spec, [own])
     assert chosen["host"] in fleet.ZONE_HOSTS
     assert chosen == {"host": chosen["host"], "nodename": chosen["host"], "limits": LIMITS}
-
-
-def test_the_client_gets_selections_with_alternates(serving_scheduler, tmp_path):
-    uuids = [str(uuid.uuid4()), str(uuid.uuid4())]
-    spec = fleet.a_spec(uuids[0], num_instances=2)
-    with scheduler_api(tmp_path, serving_scheduler.transport_url) as api:
-        chosen = api.select_destinations(a_context(), spec, uuids, True, True)
-    firsts = {selections[0].service_host for selections in chosen}
-    assert len(chosen) == 2
-    for selections in chosen:
-        assert all(isinstance(each, objects.Selection) for each in selections)
-        alternates = {each.service_host for each in selections[1:]}
-        assert alternates == set(fleet.HOSTS) - firsts
-
-
-@pytest.mark.parametrize("cap", [None, "4.0"])
-def test_no_valid_host_is_raised_in_the_caller(cap, serving_scheduler, tmp_path):
-    spec = fleet.a_spec(str(uuid.uuid4()))
-    spec.flavor.memory_mb = 2 * fleet.MEMORY_MB
-    with (
-        scheduler_api(tmp_path, serving_scheduler.transport_url, cap) as api,
-        pytest.raises(errors.NoValidHost) as caught,
-    ):
-        api.select_destinations(a_context(), spec, [spec.instance_uuid])
-    assert caught.value.kwargs["reason"] == NOT_ENOUGH
 
 
 def test_a_decision_is_one_line_with_the_callers_identity(serving_scheduler, raw):
