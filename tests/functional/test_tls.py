@@ -20,7 +20,7 @@ from tests.servers.fixtures import require
 from tests.servers.mariadb import MariaDB
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.private import LOOPBACK
-from tests.world.deployment import CommandFailed, render
+from tests.world.deployment import render
 
 MINE, STRANGER, SYSTEM = "mine", "stranger", "system"
 NAME_DIFFERS = f"certificate is not valid for '{LOOPBACK}'"
@@ -171,21 +171,6 @@ def test_a_broker_of_another_name_is_told_in_the_log(
     assert " ERROR " in line
     assert "guest:guest" not in daemon.log
     assert not daemon.is_announced
-
-
-def test_a_database_of_another_name_stops_the_start(mysql, authority, deployment):
-    url = database_url(mysql, "mysql", LOOPBACK, authority)
-    made = deployment("fake://", url)
-    daemon = made.start_scheduler()
-    assert daemon.wait() == exit_codes.CONFIGURATION
-    (line,) = [each for each in daemon.log.splitlines() if NAME_DIFFERS in each]
-    assert line.startswith("nova-scheduler: error: ")
-    assert "[database] connection" in line
-    with pytest.raises(CommandFailed) as caught:
-        made.command("nova-scheduler-manage", "db", "check", "-f", "json")
-    (row,) = json.loads(caught.value.stdout)
-    assert row["usable"] == "no"
-    assert NAME_DIFFERS in row["problem"]
 
 
 def is_encrypted(driver, connection):
