@@ -49,7 +49,7 @@ def test_members_that_keep_apart(cloud):
 
 
 def test_a_forced_host_gets_the_server_though_filters_object(cloud, zones):
-    sizes = read_usage(cloud).memory_mb
+    sizes = usage.settled(cloud.database_url).memory_mb
     smallest = min(sizes, key=lambda host: sizes[host])
     words = ("--availability-zone", f"{zones[smallest]}:{smallest}")
     (server,) = boot(cloud, "m1.xlarge", *words)
@@ -67,32 +67,6 @@ def test_servers_asked_for_as_todays_api_does(cloud, flavor, count, state):
     assert {(each["fault"], each["attempts"]) for each in servers} == {(fault, 1)}
     with cloud.database() as database, database.read() as conn:
         assert server_rows.list_build_requests(conn) == []
-
-
-def show(cloud, name):
-    shown = cloud.rows("nova-conductor-stub", "show", name)
-    return dict(shown)
-
-
-def test_a_deleted_server_frees_its_host(cloud):
-    (server,) = boot(cloud, "m1.large", "short-lived")
-    shown = show(cloud, "short-lived")
-    assert (shown["id"], shown["host"]) == (server["id"], server["host"])
-    assert server["id"] in [each["id"] for each in cloud.servers()]
-    used = read_usage(cloud).reported[server["host"]]
-
-    delete(cloud, [server])
-
-    assert server["id"] not in [each["id"] for each in cloud.servers()]
-    left = read_usage(cloud).reported[server["host"]]
-    assert left.vcpus_used == used.vcpus_used - shown["vcpus"]
-    assert left.free_ram_mb == used.free_ram_mb + shown["memory_mb"]
-    assert left.free_disk_gb == used.free_disk_gb + shown["root_gb"] + shown["ephemeral_gb"]
-    assert left.running_vms == used.running_vms - 1
-
-
-def read_usage(cloud):
-    return usage.settled(cloud.database_url)
 
 
 def test_the_caching_driver_sees_a_host_that_comes_later(deployment, transport_url, sqlite_url):
