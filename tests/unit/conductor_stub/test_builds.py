@@ -9,14 +9,12 @@ from oslo_messaging.rpc import dispatcher
 from conductor_stub import server_rows, wire_objects
 from scheduler import errors, objects
 from scheduler.db import aggregates, flavors, groups, instances, services
-from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.driving import attempts, build, fault, specs_of, start, tried
 
 NO_VALID_HOST = errors.NoValidHost(reason="There are not enough hosts available.")
 OLDER = objects.Selection(service_host="a", nodename="a", allocation_request="null")
 NETWORK = ("net", None, None, None)
-BATCH = ("build_requests", "request_specs")
 FIRST_ATTEMPT = {
     "scheduler_hints": {"k": "v"},
     "retry": {"num_attempts": 1, "hosts": [["a", "a"]]},
@@ -158,7 +156,7 @@ def test_a_build_of_todays_api(conductor):
     resources = [objects.RequestGroup(requester_id=name) for name in ("r", "unheard-of")]
     specs = specs_of(wanted, scheduler_hints={"k": ["v"]}, requested_resources=resources)
     allocation = json.dumps({"allocations": {}, "mappings": {"r": ["p1"]}})
-    first, _ = started_on_a(conductor, wanted, specs, allocation)
+    first, _ = started_on_a(conductor, wanted, specs, allocation, tags=[])
     assert conductor.scheduler.asked == [specs[0]]
     providers = [each.provider_uuids for each in first.request_spec.requested_resources]
     assert providers == [["p1"], []]
@@ -202,29 +200,6 @@ def test_disks_of_the_message_are_every_servers_own(conductor):
 
 
 # --- recordings -------------------------------------------------------------------------------
-
-
-def test_the_recorded_request_is_understood(conductor):
-    recorded, read = builders.wire("conductor-schedule_and_build_instances"), objects.from_primitive
-    lists = {name: [read(each) for each in recorded.pop(name)] for name in BATCH}
-    arguments = {
-        name: read(value) if isinstance(value, dict) and name != "image" else value
-        for name, value in recorded.items()
-    }
-    [request], [spec] = lists.values()
-    request.instance.host = request.instance.node = None
-    conductor.wanted(0)
-    with conductor.database.write() as conn:
-        server_rows.create_build_request(conn, request.instance)
-    conductor.scheduler.answer = [[builders.selection("a")]]
-
-    conductor.manager.schedule_and_build_instances(RequestContext(), **lists, **arguments)
-
-    ((host, cast),) = conductor.compute.casts
-    assert (host, cast.admin_password) == ("a", "s3cret")
-    assert cast.requested_networks[0].network_id == "b5c1c8a0-0000-4000-8000-00000000c0de"
-    assert objects.to_primitive(cast.request_spec) == objects.to_primitive(spec)
-    assert [each.device_name for each in cast.block_device_mapping] == ["/dev/vda"]
 
 
 def test_the_recorded_reschedule_gives_the_recorded_cast(conductor):
