@@ -34,7 +34,7 @@ GONE_FOR_NOW = (503, {})
 def on(*providers):
     """The answer to what an instance has: a CPU on each of *providers*."""
     found = {name: {"generation": 3, "resources": {"VCPU": 1}} for name in providers}
-    return 200, {"allocations": found}
+    return 200, {"allocations": found, "consumer_generation": 5}
 
 
 ON_H1, ON_H2 = on(PROVIDER), on(OTHER)
@@ -258,6 +258,7 @@ def test_an_instance_that_moves_keeps_what_it_has(vm_state, keeps):
     asked = Asked([OFFERED, on("old"), *([] if keeps else [on("old")]), DONE], **tracked(vm_state))
     assert asked.hosts == ["h1"]
     assert ("old" in asked.bodies[0]["allocations"]) is keeps
+    assert asked.bodies[0]["consumer_generation"] == 5
 
 
 def test_a_reload_changes_what_is_asked_for():

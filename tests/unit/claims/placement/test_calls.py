@@ -157,20 +157,12 @@ OLD = {"old": {"resources": {"VCPU": 4}}}
 GRANTED = (NOTHING, (204, None))
 
 
-def claim(*answers, keeps=True):
+def claim(*answers):
     """The outcome of a claim, the calls made for it, and the pauses before them."""
     with a_placement(*answers) as (server, conf):
         client, pauses = allocating(conf)
-        outcome = client.claim(REQUESTER, CONSUMER, REQUEST, lambda: keeps)
+        outcome = client.claim(REQUESTER, CONSUMER, REQUEST, lambda: True)
     return outcome, server.calls, pauses
-
-
-@pytest.mark.parametrize(("keeps", "more"), [(True, OLD), (False, {})])
-def test_an_instance_that_has_allocations_keeps_them_when_it_moves(keeps, more):
-    before, calls, _pauses = claim((200, BEFORE), (204, None), keeps=keeps)
-    body = calls[-1][3]
-    assert (before, body["consumer_generation"]) == (BEFORE, 5)
-    assert body["allocations"] == {**REQUEST["allocations"], **more}
 
 
 @pytest.mark.parametrize(
