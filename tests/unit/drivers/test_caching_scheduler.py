@@ -1,9 +1,7 @@
 """The caching driver: the state is as old as the last run of its task, own picks count at once."""
 
 import pytest
-from oslo_db import exception as db_exception
 
-from scheduler import errors
 from scheduler.evaluation.cases import CURRENT
 from scheduler.hosts.reservations import NewtonReservations, Reservations
 from tests.unit.drivers.scheduling import a_clock, a_driver, select_if_any
@@ -13,9 +11,9 @@ from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
 class World:
     """A caching driver and the database that it reads now and then."""
 
-    def __init__(self, fleet, driver="caching_scheduler", **how):
+    def __init__(self, fleet, **how):
         self.clock = a_clock()
-        self.driver = a_driver(fleet, driver, clock=self.clock, **how)
+        self.driver = a_driver(fleet, "caching_scheduler", clock=self.clock, **how)
         self.database = self.driver.host_manager._reader
 
     def ask(self, memory_mb=1024, *uuids):
@@ -64,21 +62,3 @@ def test_heartbeats_are_those_of_the_fill(semantics, late, expected):
     assert world.ask() == ["h1"]
     world.clock.now += late
     assert world.ask() == expected
-
-
-@pytest.mark.parametrize("driver", ["caching_scheduler", "filter_scheduler"])
-def test_the_last_state_serves_for_a_while_when_the_database_is_away(driver, monkeypatch):
-    def away(*_arguments, **_options):
-        raise db_exception.DBConnectionError
-
-    world = World(a_fleet(4096), driver)
-    assert world.ask() == ["h1"]
-    with monkeypatch.context() as patch:
-        patch.setattr(world.database, "read", away)
-        world.fill()
-        assert world.ask() == ["h1"]
-        world.clock.now += 61
-        with pytest.raises(errors.StateUnavailable, match="61 s old"):
-            world.ask()
-    world.fill()
-    assert world.ask() == ["h1"]
