@@ -30,9 +30,6 @@ LOG = logging.getLogger(__name__)
 
 #: From so many hosts on the garbage collector does not look through them again and again.
 MANY_HOSTS = 1000
-#: New objects that make the garbage collector look for cycles among them.  At its own 700, looking
-#: takes a tenth of all processor time (10,000 hosts, claims in MariaDB, 8 callers over the bus).
-YOUNG_OBJECTS = 50_000
 
 
 class _ReadFailed(Exception):
@@ -346,4 +343,3 @@ def set_aside(table: HostTable) -> None:
         gc.unfreeze()
         gc.collect()
         gc.freeze()
-        gc.set_threshold(YOUNG_OBJECTS)
