@@ -243,11 +243,8 @@ def test_a_look_asks_for_so_many_outcomes_only(world):
         world.decide()
     world.driver.look(lambda request, _homes: asked.append(request.names))
     report = world.driver.shadow_report()
-    assert len(asked) == 2 * MOST_WAITING
-    assert (report["waiting"], report["results"]["outcome_unknown"]) == (
-        MOST_WAITING,
-        MOST_WAITING + 3,
-    )
+    assert (len(asked), report["waiting"]) == (2 * MOST_WAITING, MOST_WAITING)
+    assert report["results"]["outcome_unknown"] == MOST_WAITING + 3
 
 
 def test_servers_without_a_name_have_no_outcome(world, monkeypatch):

@@ -4,6 +4,7 @@ import functools
 
 import pytest
 import sqlalchemy as sa
+from oslo_db import exception as db_exception
 
 from scheduler.db import claims as claim_rows
 from scheduler.db import rows, tables
@@ -69,6 +70,26 @@ def test_all_is_written_as_it_was_given(database, session, hosts):
     assert len(returned) == len(several)
     for row in returned:
         assert all(getattr(by_id[row.id], name) == row._mapping[name] for name in row._mapping)
+
+
+@pytest.mark.parametrize("case", ["moved", "gone", "claimed"])
+def test_nothing_is_written_if_anything_has_changed(database, session, hosts, case):
+    name = a_name()
+    claim(session, [Move(hosts["h1"], 5, 6)], [a_claim(name)])
+    before = found(database)
+    steps = {
+        "moved": [Move(hosts["h1"], 5, 8), Move(hosts["h2"], 5, 8)],
+        "gone": [Move(hosts["h2"], 5, 8), Move(hosts["h2"] + 1000, 5, 8)],
+        "claimed": [Move(hosts["h2"], 5, 8)],
+    }[case]
+    several = [a_claim(a_name(), "h2"), a_claim(name if case == "claimed" else a_name())]
+    expected = db_exception.DBDuplicateEntry if case == "claimed" else claim_rows.Moved
+    with pytest.raises(expected):
+        claim(session, steps, several)
+    assert found(database) == before
+    steps = [Move(hosts["h1"], 6, 7), Move(hosts["h2"], 5, 6)]
+    claim(session, steps, [a_claim(a_name())])
+    assert found(database)[0] == {"h1": 7, "h2": 6}
 
 
 def test_the_claim_of_an_earlier_request_makes_way(database, session, hosts):
