@@ -8,13 +8,11 @@ Numbers are reused, so arrays indexed by them stay small.
 
 from __future__ import annotations
 
-import copy
 import datetime
 import hashlib
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -148,16 +146,6 @@ _ENCODING = "utf-8", "surrogatepass"
 _MOST_MEMOS = 128
 
 
-@dataclass(slots=True)
-class _Entry:
-    """One content; of a long text only the digest and the compressed form are kept."""
-
-    key: Hashable
-    kept: Any
-    parsed: Any = _UNPARSED
-    users: int = 0
-
-
 def _key(content: Any) -> Hashable:
     """The digest of a long text, else the content itself."""
     if type(content) is not str or len(content) < _PACKED_FROM_CHARACTERS:
@@ -228,58 +216,67 @@ class DocumentPool:
         self._parse = parse
         self._complain = complain
         self._numbers: dict[Hashable, int] = {}
-        self._entries: dict[int, _Entry] = {}
+        #: By number; of a long text the key is the digest, and the compressed form is kept besides.
+        self._keys: list[Hashable] = []
+        self._packed: dict[int, bytes] = {}
+        self._parsed: list[Any] = []
+        self._users: list[int] = []
         self._free: list[int] = []
         self._memos: OrderedDict[Hashable, Memo] = OrderedDict()
         self._derived: dict[str, Any] = {}
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._numbers)
 
     @property
     def capacity(self) -> int:
-        """One more than the highest number in use."""
-        return len(self._entries) + len(self._free)
+        """One more than the highest number that was ever in use."""
+        return len(self._keys)
 
     def copy(self) -> DocumentPool:
         """A pool of the same contents under the same numbers, with users of its own, and silent."""
         twin = DocumentPool(self._parse)
         twin._numbers = dict(self._numbers)
-        twin._entries = {number: copy.copy(entry) for number, entry in self._entries.items()}
+        twin._keys, twin._packed = list(self._keys), dict(self._packed)
+        twin._parsed, twin._users = list(self._parsed), list(self._users)
         twin._free = list(self._free)
         return twin
 
     def acquire(self, content: Any, instead_of: int = -1) -> int:
         """Number of *content*, now with one more user; the number *instead_of* has one less."""
         key = _key(content)
-        if instead_of >= 0 and self._entries[instead_of].key == key:
+        if instead_of >= 0 and self._keys[instead_of] == key:
             return instead_of
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = self._new_number()
-            kept = content if key is content else zlib.compress(content.encode(*_ENCODING))
-            self._entries[number] = _Entry(key, kept)
-        self._entries[number].users += 1
+            number = self._numbers[key] = self._add(key)
+            if key is not content:
+                self._packed[number] = zlib.compress(content.encode(*_ENCODING))
+        self._users[number] += 1
         if instead_of >= 0:
             self.release(instead_of)
         return number
 
-    def _new_number(self) -> int:
+    def _add(self, key: Hashable) -> int:
         self._derived.clear()
         if not self._free:
-            return len(self._entries)
+            self._keys.append(key)
+            self._parsed.append(_UNPARSED)
+            self._users.append(0)
+            return len(self._keys) - 1
         number = self._free.pop()
+        self._keys[number] = key
         for memo in self._memos.values():
             memo.forget(number)
         return number
 
     def release(self, number: int) -> None:
         """Take one user away; a content without users is forgotten."""
-        entry = self._entries[number]
-        entry.users -= 1
-        if entry.users == 0:
-            del self._entries[number]
-            del self._numbers[entry.key]
+        self._users[number] -= 1
+        if self._users[number] == 0:
+            del self._numbers[self._keys[number]]
+            self._keys[number], self._parsed[number] = None, _UNPARSED
+            self._packed.pop(number, None)
             self._free.append(number)
             self._derived.clear()
 
@@ -290,25 +287,25 @@ class DocumentPool:
 
     def key(self, number: int) -> Hashable:
         """The content, or the digest of a long text: the same for equal contents only."""
-        return self._entries[number].key
+        return self._keys[number]
 
     def content(self, number: int) -> Any:
-        kept = self._entries[number].kept
-        return zlib.decompress(kept).decode(*_ENCODING) if type(kept) is bytes else kept
+        packed = self._packed.get(number)
+        return self._keys[number] if packed is None else zlib.decompress(packed).decode(*_ENCODING)
 
     def parsed(self, number: int) -> Any:
         """The parsed content; the same object for every row that shares it."""
-        entry = self._entries[number]
-        if entry.parsed is _UNPARSED:
+        if (parsed := self._parsed[number]) is _UNPARSED:
             try:
-                entry.parsed = self._parse(self.content(number))
+                parsed = self._parse(self.content(number))
             except errors.NovaException as error:
                 self._complain(number, error)
-                entry.parsed = self._parse(None)
-        return entry.parsed
+                parsed = self._parse(None)
+            self._parsed[number] = parsed
+        return parsed
 
     def every_parsed(self) -> list[Any]:
-        return [self.parsed(number) for number in list(self._entries)]
+        return [self.parsed(number) for number in self._numbers.values()]
 
     def derived(self, name: str, read: Callable[[list[Any]], Any]) -> Any:
         """``read(every_parsed())``, found out again when a content has come or gone."""
