@@ -21,10 +21,11 @@ HOST_NAMES = [f"cmp{number}" for number in range(1, 11)]
 CAPACITY = PER_HOST * len(HOST_NAMES)
 CALLERS = 32
 MEMORY_RATIO = 1.5
-CLAIMS = {"claims": "database", "workers": 2}
+#: They claim hosts in the database, as that is the default there.
+TWO_WORKERS = {"workers": 2}
 TOPIC = "schedulers_of_old"
 SETTINGS = {
-    "scheduler": CLAIMS,
+    "scheduler": TWO_WORKERS,
     "DEFAULT": {"service_down_time": 3600, "scheduler_topic": TOPIC},
     # Nobody listens there, and no answer waits for it.
     "oslo_messaging_notifications": {
@@ -93,7 +94,7 @@ def test_bursts_of_servers_of_which_some_fail_leave_no_claim_and_no_wrong_count(
 ):
     """The fleet has room for all but the last burst: empty, it could take 9 of its servers."""
     settings = {
-        "scheduler": {**CLAIMS, "periodic_task_interval": 1},
+        "scheduler": {**TWO_WORKERS, "periodic_task_interval": 1},
         "DEFAULT": {"reserved_host_memory_mb": 0, "periodic_fuzzy_delay": 0},
     }
     cloud = deployment(transport_url, mariadb_url, settings=settings)
