@@ -6,8 +6,7 @@ from typing import Any
 from scheduler import errors, exit_codes
 from scheduler.cli.command import Base, List, Text, Wrapped, action, argument, repeated
 from scheduler.conf import check, effective, mistakes, startup
-from scheduler.daemon.checks import problems
-from scheduler.daemon.problem import Kind
+from scheduler.daemon.checks import Kind, problems
 from scheduler.daemon.service import BINARY, build_manager
 from scheduler.rpc import transport
 

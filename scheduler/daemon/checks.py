@@ -1,12 +1,11 @@
 """One list of checks of a configuration, for the start and for ``config validate``.
 
 A check yields the problems it finds.  The start ends with the first one, and ``config validate``
-names them all.  No secret is shown, and nothing is written but, for as long as it takes and for
-this user alone, a copy of a file with lines that cannot be parsed.
+names them all.  No secret is shown, and nothing is written.
 """
 
 import configparser
-import contextlib
+import enum
 import functools
 import json
 import os
@@ -15,17 +14,17 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import broker as message_broker
-from scheduler import errors, plugins
+from scheduler import errors, exit_codes, plugins
 from scheduler.claims import loading
 from scheduler.conf import check, mistakes, names, startup
-from scheduler.daemon.problem import Kind, Problem, attempt, problem_of, problems_of_file
+from scheduler.conf.effective import masked
 from scheduler.db import inspection
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
@@ -47,6 +46,64 @@ CLOCK_SECONDS: Final = 5
 _BARE_IPV6: Final = re.compile(r"[@,/][0-9a-fA-F]*:[0-9a-fA-F]*:[0-9a-fA-F:.]*(?=[,/]|$)")
 _NOT_WRITABLE: Final = "is not a directory that this user may write to"
 NOTIFICATION_DRIVERS: Final = "oslo.messaging.notify.drivers"
+#: Errors of files that are missing or cannot be parsed.
+_UNREADABLE: Final = (
+    *(cfg.ConfigFilesNotFoundError, cfg.ConfigFilesPermissionDeniedError),
+    *(cfg.ConfigDirNotFoundError, cfg.ConfigFileParseError, UnicodeDecodeError),
+)
+
+
+class Kind(enum.IntEnum):
+    """Subject of a problem, and the exit status of ``config validate`` for it."""
+
+    FILE = exit_codes.CONFIG_FILE
+    OPTION = exit_codes.CONFIG_OPTION
+    PLUGIN = exit_codes.CONFIG_PLUGIN
+    DATABASE = exit_codes.CONFIG_DATABASE
+    BROKER = exit_codes.CONFIG_BROKER
+    SURROUNDINGS = exit_codes.CONFIG_SURROUNDINGS
+    #: Something that can be so, and is probably not meant.
+    QUESTION = exit_codes.OK
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: *option* is ``[group] name`` or what else is to be looked at."""
+
+    kind: Kind
+    option: str
+    reason: str
+    #: File and line; empty where nothing is set.
+    place: str = ""
+    #: Error that the start raises.
+    error: Exception | None = field(default=None, compare=False)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """All of it for programs."""
+        kind, reason = self.kind.name.lower(), masked(mistakes.plain(self.reason))
+        return {"kind": kind, "place": self.place, "option": self.option, "reason": reason}
+
+
+def problem_of(kind: Kind, error: Exception) -> Problem:
+    """Describe *error* as a problem, with the option it names."""
+    kwargs = getattr(error, "kwargs", {})
+    if isinstance(error, errors.ConfigurationError):
+        return Problem(kind, str(kwargs["option"]), str(kwargs["reason"]), error=error)
+    return Problem(kind, kind.name.lower(), str(error), error=error)
+
+
+def attempt(kind: Kind, option: str, build: Callable[[], Any]) -> Iterator[Problem]:
+    """The problem that *build* has, whatever code of an operator's own it runs."""
+    try:
+        build()
+    except errors.ConfigurationError as error:
+        yield problem_of(kind, error)
+    except Exception as error:  # noqa: BLE001 - an operator's own code may raise anything
+        is_own = isinstance(error, errors.NovaException)
+        reason = str(error) if is_own else f"{type(error).__name__}: {error}"
+        reason = reason.removeprefix("Invalid request: ").removeprefix(f"{option}: ")
+        yield Problem(kind, option, reason, error=error)
 
 
 Check = Callable[[cfg.ConfigOpts], Iterator[Problem]]
@@ -61,45 +118,6 @@ def _caps(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     for interface in ("scheduler", "baseapi"):
         option = f"[upgrade_levels] {interface}"
         yield from attempt(Kind.OPTION, option, functools.partial(version_cap, conf, interface))
-
-
-def _plugins(conf: cfg.ConfigOpts) -> Iterator[Problem]:
-    group, usable = conf.filter_scheduler, []
-    for path in group.available_filters:
-        with _instead(conf, available_filters=[path], enabled_filters=[]):
-            bad = list(_plugin("available_filters", lambda: load_filters(conf)))
-        yield from bad
-        usable += [] if bad else [path]
-    option = _filters_option(conf)
-    for name in filter(None, group[option]):
-        with _instead(conf, available_filters=usable, **{option: [name]}):
-            yield from _plugin(option, lambda: load_filters(conf, option))
-    for path in filter(None, group.weight_classes):
-        with _instead(conf, weight_classes=[path]):
-            yield from _plugin("weight_classes", lambda: load_weighers(conf))
-
-
-def _plugin(option: str, build: Callable[[], Any]) -> Iterator[Problem]:
-    return attempt(Kind.PLUGIN, f"[filter_scheduler] {option}", build)
-
-
-def _filters_option(conf: cfg.ConfigOpts) -> str:
-    try:
-        return str(host_manager_class(conf).option_of_filters(conf))
-    except (errors.NovaException, AttributeError):
-        return "enabled_filters"
-
-
-@contextlib.contextmanager
-def _instead(conf: cfg.ConfigOpts, **values: list[str]) -> Iterator[None]:
-    """Within it, options of ``[filter_scheduler]`` have other values."""
-    for name, value in values.items():
-        conf.set_override(name, value, group="filter_scheduler")
-    try:
-        yield
-    finally:
-        for name in values:
-            conf.clear_override(name, group="filter_scheduler")
 
 
 def databases_and_claims(
@@ -270,7 +288,8 @@ CHECKS: Final[tuple[Check, ...]] = (
     *AT_START,
     _trying(Kind.PLUGIN, "[scheduler] driver", driver_class),
     _trying(Kind.PLUGIN, "[scheduler] host_manager", host_manager_class),
-    _plugins,
+    _trying(Kind.PLUGIN, "[filter_scheduler] enabled_filters", load_filters),
+    _trying(Kind.PLUGIN, "[filter_scheduler] weight_classes", load_weighers),
     _notification_drivers,
     _logging,
     _json_options,
@@ -291,39 +310,14 @@ def problems(
     makes all parts together, as at a start, where each by itself is right.  *into* is filled with
     what is read: plug-ins may read the process-wide options when they are imported.
     """
-    found, names_of_copies, is_readable = list[Problem](), dict[str, str](), True
-    with tempfile.TemporaryDirectory() as folder:
-        files = startup.named_files(source)
-        for number, path in enumerate(files):
-            copy = pathlib.Path(folder, f"{number}.conf")
-            faults = list(problems_of_file(path, copy))
-            found += faults
-            if copy.exists():
-                files[number], names_of_copies[str(copy)] = str(copy), path
-            elif faults:
-                is_readable = False
-        if names_of_copies:
-            source = startup.Source((), source.prog, files)
-        if is_readable:
-            found += _content(source, build, with_broker=with_broker, into=into)
-
-    def named(text: str) -> str:
-        for copy, path in names_of_copies.items():
-            text = text.replace(copy, os.path.expanduser(path))
-        return text
-
-    return [replace(each, reason=named(each.reason), place=named(each.place)) for each in found]
-
-
-def _content(
-    source: startup.Source, build: Build, *, with_broker: bool, into: cfg.ConfigOpts | None
-) -> list[Problem]:
-    """See ``problems``; every file can be parsed."""
     paths = startup.named_files(source)
-    unread, conf = _filled(source, into)
-    if conf is None:
-        return [_placed(each, paths) for each in unread]
-    found = [*unread, *(problem_of(Kind.OPTION, error) for error in check.problems(conf))]
+    try:
+        conf = startup.fill(source, into)
+        transport.complete(conf)
+    except errors.ConfigurationError as error:
+        kind = Kind.FILE if isinstance(error.__cause__, _UNREADABLE) else Kind.OPTION
+        return [_placed(problem_of(kind, error), paths)]
+    found = [problem_of(Kind.OPTION, error) for error in check.problems(conf)]
     for setting, reason in names.unknown(conf, paths):
         option = f"[{setting.group}] {setting.name}"
         found.append(Problem(Kind.OPTION, option, reason, setting.place))
@@ -339,29 +333,6 @@ def _content(
         found += attempt(Kind.PLUGIN, "[scheduler] driver", lambda: build(conf, databases))
         databases.dispose()
     return [_placed(each, paths) for each in dict.fromkeys((*found, *questions))]
-
-
-def _filled(
-    source: startup.Source, into: cfg.ConfigOpts | None
-) -> tuple[list[Problem], cfg.ConfigOpts | None]:
-    """Problems that keep *source* from being read, and the configuration if it can be read.
-
-    Switches that are neither on nor off are off, as if the command line said so.
-    """
-    found = list[Problem]()
-    while True:
-        try:
-            conf = startup.fill(source, into)
-            transport.complete(conf)
-            return found, conf
-        except errors.ConfigurationError as error:
-            problem = problem_of(Kind.OPTION, error)
-        option = mistakes.OPTION.match(problem.option)
-        if option is None or problem in found:  # no switch
-            return found or [problem], None
-        found.append(problem)
-        off = f"--no{option['name'].replace('_', '-')}"
-        source = replace(source, argv=[*source.argv, off])
 
 
 def _databases(conf: cfg.ConfigOpts) -> Iterator[Problem]:

@@ -11,7 +11,6 @@ from scheduler import broker, errors, exit_codes
 from scheduler.claims import loading
 from scheduler.conf import mistakes, startup
 from scheduler.daemon import checks
-from scheduler.daemon.problem import Problem
 from scheduler.db import inspection, migration
 from scheduler.db.database import FAILURES
 from scheduler.db.databases import Databases
@@ -48,7 +47,7 @@ def check(
         databases.dispose()
 
 
-def _raise_first(problems: Iterable[Problem]) -> None:
+def _raise_first(problems: Iterable[checks.Problem]) -> None:
     for each in problems:
         raise each.error or errors.ConfigurationError(option=each.option, reason=each.reason)
 
