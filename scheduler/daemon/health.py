@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from scheduler import errors
 from scheduler.daemon.worker_table import Stage
+from scheduler.hosts.host_manager import HostManager
 from scheduler.rpc.in_flight import InFlightRequests
 from scheduler.rpc.server import Server
 
@@ -67,7 +68,7 @@ class WorkerHealth:
     def readiness(self) -> list[Check]:
         """The checks of ``/readyz``."""
         hosts, consumer, stage = self._hosts(), self.consumer(), self.stage()
-        is_read = hosts is not None and getattr(hosts, "state_age_seconds", 0.0) is not None
+        is_read = hosts is not None and hosts.state_age_seconds is not None
         is_consuming = consumer is not None and consumer.is_consuming
         name, taken = stage.name.lower(), "requests are taken from the message bus"
         untaken = "requests are not taken from the message bus"
@@ -82,7 +83,7 @@ class WorkerHealth:
             _check("configuration", not self.refused_reload(), "as read", refused, Status.WARN),
         ]
 
-    def _hosts(self) -> Any:
+    def _hosts(self) -> HostManager | None:
         manager = self.manager()
         return None if manager is None else manager.driver.host_manager
 
@@ -99,12 +100,12 @@ class WorkerHealth:
         deaf = "nothing listens to the message bus any more"
         return _check("listener", consumer.is_listening, "listens to the message bus", deaf)
 
-    def _state(self, hosts: Any) -> Check:
-        age = getattr(hosts, "state_age_seconds", None)
-        if age is None:
+    def _state(self, hosts: HostManager | None) -> Check:
+        age = None if hosts is None else hosts.state_age_seconds
+        if hosts is None or age is None:
             return Check("state", Status.PASS, "nothing is known of its age")
         finding = f"read {age:.0f} s ago"
-        if not getattr(hosts, "is_failing", False):
+        if not hosts.is_failing:
             return Check("state", Status.PASS, finding)
         finding = f"the database does not answer; {finding}"
         if self.manager().driver.claims.needs_database:
@@ -115,26 +116,27 @@ class WorkerHealth:
             return Check("state", Status.FAIL, str(error))
         return Check("state", Status.WARN, finding)
 
-    def _cells(self, hosts: Any) -> Check:
-        cells = hosts.cell_health() if hasattr(hosts, "cell_health") else []
+    def _cells(self, hosts: HostManager | None) -> Check:
+        cells = [] if hosts is None else hosts.cell_health()
         left_out = ", ".join(cell.name or cell.uuid for cell in cells if cell.is_left_out)
         answering = f"{len(cells)} answer" if cells else "none"
         return _check("cells", not left_out, answering, f"left out: {left_out}", Status.WARN)
 
-    def _claims(self, hosts: Any) -> Check:
-        claims = getattr(getattr(self.manager(), "driver", None), "claims", None)
-        problem = getattr(claims, "problem", None)
-        if getattr(claims, "needs_database", False) and getattr(hosts, "is_failing", False):
-            problem = "the database does not answer"
+    def _claims(self, hosts: HostManager | None) -> Check:
+        problem = None
+        if hosts is not None:
+            claims = self.manager().driver.claims
+            is_away = claims.needs_database and hosts.is_failing
+            problem = "the database does not answer" if is_away else claims.problem
         return _check("claims", not problem, "possible", str(problem), Status.WARN)
 
 
-def look_when_idle(hosts: Any, period_seconds: float) -> None:
+def look_when_idle(hosts: HostManager, period_seconds: float) -> None:
     """Read *hosts* if nobody has asked for any for long: faults are to be known before.
 
     Drivers that read on a timer of *period_seconds* are left to that.
     """
-    age = getattr(hosts, "state_age_seconds", None)
+    age = hosts.state_age_seconds
     if age is not None and age > period_seconds + IDLE_SECONDS:
         with contextlib.suppress(errors.StateUnavailable):  # which the checks then tell
             hosts.refresh()

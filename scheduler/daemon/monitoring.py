@@ -25,7 +25,6 @@ from scheduler.daemon.periodic import RepeatingTask
 from scheduler.daemon.reload import Outcome
 from scheduler.daemon.reports import Reports
 from scheduler.db.overview import Overview
-from scheduler.hosts.host_manager import HostManager
 from scheduler.metrics import catalogue, readings
 from scheduler.metrics.counters import Counters
 from scheduler.metrics.samples import Samples, Snapshots, render
@@ -168,13 +167,11 @@ class Monitoring:
         if not self.is_enabled:
             return
         hosts, zone = manager.driver.host_manager, conf.default_availability_zone
-        if isinstance(hosts, HostManager):
-            self._read_capacity = lambda samples: readings.read_capacity(
-                samples, hosts, zone, overview.latest()["flavors"]
-            )
+        self._read_capacity = lambda samples: readings.read_capacity(
+            samples, hosts, zone, overview.latest()["flavors"]
+        )
         manager.recorder.listeners.append(self.counters.decided)
-        if hasattr(hosts, "read_listeners"):
-            hosts.read_listeners.append(self.counters.read)
+        hosts.read_listeners.append(self.counters.read)
         name = type(getattr(manager.driver, "driver", manager.driver)).__name__
         labels = scheduler.__version__, name, conf.scheduler.claims, concurrency.current()
         self._readings += [

@@ -123,20 +123,17 @@ class Reports:
         if manager is None:
             return "none in this process: each worker has its own, ask those"
         hosts = manager.driver.host_manager
-        age = getattr(hosts, "state_age_seconds", None)
+        age = hosts.state_age_seconds
         figures = {
             "driver": type(manager.driver).__name__,
             "state age (s)": None if age is None else round(age, 1),
-            "last read failed": getattr(hosts, "is_failing", None),
+            "last read failed": hosts.is_failing,
+            **host_states(hosts.table, hosts.clock(), hosts.service_down_time_seconds),
+            "instances": len(hosts.table.host_of_instance),
+            "promised": len(list(hosts.reservations)),
         }
-        if hasattr(hosts, "table"):
-            figures |= {
-                **host_states(hosts.table, hosts.clock(), hosts.service_down_time_seconds),
-                "instances": len(hosts.table.host_of_instance),
-                "promised": len(list(hosts.reservations)),
-            }
         lines = [f"{name} = {value}" for name, value in figures.items()]
-        for cell in hosts.cell_health() if hasattr(hosts, "cell_health") else ():
+        for cell in hosts.cell_health():
             out = f"left out: {cell.error}" if cell.is_left_out else "answers"
             lines.append(f"cell {cell.name} ({cell.uuid}) {out}, {cell.failures} failures")
         return "\n".join(lines)

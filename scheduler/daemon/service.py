@@ -30,7 +30,6 @@ from scheduler.db.databases import Databases, HostDiscovery
 from scheduler.db.overview import Overview
 from scheduler.drivers.loading import load_host_manager
 from scheduler.explain.store import Store
-from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.refresh import SteadyClock
 from scheduler.introspection.endpoint import serve_introspection
 from scheduler.manager import SchedulerManager
@@ -84,8 +83,7 @@ def build_manager(
     reader = CellsReader(conf, databases)
     reservations = loading.reservations_from_conf(conf, databases.main, clock)
     host_manager = load_host_manager(conf, reader, reservations)
-    if isinstance(host_manager, HostManager):
-        host_manager.keep_time_by(clock)
+    host_manager.keep_time_by(clock)
     claims = loading.claims_from_conf(conf, host_manager, drivers.called_class(conf))
     notifier = None if builds is None else builds.notifier
     driver = drivers.load(conf, host_manager, claims=claims, builds=builds, notifier=notifier)
@@ -205,11 +203,9 @@ class Service(Worker):
         """Start what is repeated beside the requests."""
         hosts, options = manager.driver.host_manager, self._conf.scheduler
         interval_seconds = options.discover_hosts_in_cells_interval
+        task = RepeatingTask("reads beside requests", hosts.read_beside, BESIDE_SECONDS)
         #: With the seconds until their first run.
-        tasks: dict[RepeatingTask, float] = {}
-        if isinstance(hosts, HostManager):  # not an operator's own
-            task = RepeatingTask("reads beside requests", hosts.read_beside, BESIDE_SECONDS)
-            tasks[task] = BESIDE_SECONDS
+        tasks: dict[RepeatingTask, float] = {task: BESIDE_SECONDS}
         if self._monitoring.is_enabled:
             period_seconds = max(0, options.periodic_task_interval)
 
@@ -249,12 +245,8 @@ class Service(Worker):
         if manager is None or server is None:
             return WorkerReport()
         hosts = manager.driver.host_manager
-        table = getattr(hosts, "table", None)  # an operator's own host manager may have none
         return WorkerReport(
-            hosts=None if table is None else len(table),
-            state_age_seconds=getattr(hosts, "state_age_seconds", None),
-            decided=self._in_flight.decided,
-            is_listening=server.is_listening,
+            len(hosts.table), hosts.state_age_seconds, self._in_flight.decided, server.is_listening
         )
 
     def _reloaded(self, outcome: Outcome) -> None:

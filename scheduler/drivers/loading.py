@@ -15,6 +15,7 @@ from scheduler.claims.backend import Claims
 from scheduler.drivers.filter_scheduler import configured_policy
 from scheduler.drivers.older_forms import OlderDriver, OlderHostManager, form_of
 from scheduler.explain.recorder import Recorder
+from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
 
@@ -38,8 +39,12 @@ def driver_class(conf: Any) -> Any:
 
 
 def host_manager_class(conf: Any) -> Any:
-    """The class that ``[scheduler] host_manager`` names; ConfigurationError if there is none."""
-    return _class_of(conf, HOST_MANAGER_NAMESPACE, "host_manager", "refresh")
+    """The HostManager that ``[scheduler] host_manager`` names; ConfigurationError if none is."""
+    found = _class_of(conf, HOST_MANAGER_NAMESPACE, "host_manager", "refresh")
+    if not issubclass(found, HostManager):
+        reason = f"{conf.scheduler.host_manager!r} is not derived from HostManager"
+        raise errors.ConfigurationError(option="[scheduler] host_manager", reason=reason)
+    return found
 
 
 def load_host_manager(

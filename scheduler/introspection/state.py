@@ -38,12 +38,8 @@ class Subject:
     large: threading.RLock = field(default_factory=threading.RLock)
 
     @property
-    def known_host_manager(self) -> HostManager:
-        """Who keeps the state of the hosts; InvalidRequest if that is not known how."""
-        manager = self.manager.driver.host_manager
-        if not isinstance(manager, HostManager):
-            reason = f"{type(manager).__name__} keeps its state in a way of its own"
-            raise errors.InvalidRequest(field="[scheduler] host_manager", reason=reason)
+    def host_manager(self) -> HostManager:
+        manager: HostManager = self.manager.driver.host_manager
         return manager
 
 
@@ -80,7 +76,7 @@ def require_texts(field: str, value: Any) -> None:
 @contextlib.contextmanager
 def copied(subject: Subject) -> Iterator[tuple[HostTable, Reservations]]:
     """A copy of table and reservations, for one thread at a time; decisions wait meanwhile."""
-    manager = subject.known_host_manager
+    manager = subject.host_manager
     with subject.large:
         with manager.lock:
             table = manager.table.copy()
@@ -93,7 +89,7 @@ def state_summary(subject: Subject) -> dict[str, Any]:
 
     Hosts are compute nodes; one that is disabled does not count as ``up``.
     """
-    manager = subject.known_host_manager
+    manager = subject.host_manager
     with manager.lock:
         table, age = manager.table, manager.state_age_seconds
         states = host_states(table, manager.clock(), subject.conf.service_down_time)
@@ -139,7 +135,7 @@ def state_refresh(subject: Subject) -> dict[str, Any]:
 
     ``memory`` is what was known before, ``database`` what is known now.
     """
-    manager = subject.known_host_manager
+    manager = subject.host_manager
     _read(manager, manager.refresh)  # what is news is nothing that was missed
     with copied(subject) as (before, picks_before):
         _read(manager, manager.refresh_everything)

@@ -159,7 +159,7 @@ def what_if(
     return {
         "worker": subject.number,
         "host": subject.conf.host,
-        "state_age_seconds": subject.known_host_manager.state_age_seconds,
+        "state_age_seconds": subject.host_manager.state_age_seconds,
         "decided": None if remembered is None else _outcome_of(asked),
         **_compared(before, after),
         "notes": notes,

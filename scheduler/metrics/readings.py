@@ -88,7 +88,7 @@ def read_journal(samples: Samples, journal: Any) -> None:
 
 
 def read_manager(samples: Samples, manager: Any) -> None:
-    """All that manager and host manager know; an operator's own host manager may lack any of it."""
+    """All that manager and host manager know."""
     samples.set(catalogue.REPEATED, manager.replies.repeated)
     if (shadow_report := getattr(manager.driver, "shadow_report", None)) is not None:
         for result, count in shadow_report()["results"].items():
@@ -97,19 +97,16 @@ def read_manager(samples: Samples, manager: Any) -> None:
     learned_at = getattr(getattr(manager.driver, "claims", None), "learned_at", None)
     if learned_at is not None:
         samples.set(catalogue.PLACEMENT_AGE, time.monotonic() - learned_at)
-    age = getattr(hosts, "state_age_seconds", None)
-    if age is not None:
+    if (age := hosts.state_age_seconds) is not None:
         samples.set(catalogue.STATE_AGE, age)
-    samples.read_at = getattr(hosts, "read_at", None) or float("-inf")
-    for cell in hosts.cell_health() if hasattr(hosts, "cell_health") else ():
+    samples.read_at = hosts.read_at or float("-inf")
+    for cell in hosts.cell_health():
         labels = cell.uuid, cell.name or ""
         samples.set(catalogue.CELL_UP, not cell.is_left_out, *labels)
         samples.set(catalogue.CELL_FAILURES, cell.failures, *labels)
         if cell.read_at is not None:
             read_at = cell.read_at.replace(tzinfo=datetime.UTC).timestamp()
             samples.set(catalogue.CELL_READ_AT, read_at, *labels)
-    if not hasattr(hosts, "table") or not hasattr(hosts, "lock"):
-        return
     with hosts.lock:
         states = capacity.host_states(hosts.table, hosts.clock(), hosts.service_down_time_seconds)
         samples.set(catalogue.INSTANCES, len(hosts.table.host_of_instance))

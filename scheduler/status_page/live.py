@@ -16,7 +16,6 @@ from scheduler.explain.refusal import reason_text
 from scheduler.hosts import capacity
 from scheduler.hosts.host_manager import HostManager
 from scheduler.manager import SchedulerManager
-from scheduler.replay.row_fleet import RowFleet
 from scheduler.status_page.fleet import Fleet
 from scheduler.status_page.recent import RecentDecisions
 
@@ -43,7 +42,7 @@ class LiveStatus:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._driver = manager.driver
-        self._manager = _shown(manager.driver.host_manager, conf)
+        self._manager: HostManager = manager.driver.host_manager
         self._records = manager.recorder.records
         self._overview = overview
         self._clock = clock
@@ -167,11 +166,6 @@ class LiveStatus:
             "reservations": len(held),
             "decisions": [each for each in fates if each is not None],
         }
-
-
-def _shown(host_manager: Any, conf: Any) -> HostManager:
-    """*host_manager*; none with hosts for an operator's own that keeps no table."""
-    return host_manager if hasattr(host_manager, "table") else HostManager(conf, RowFleet({}))
 
 
 def _summary(record: DecisionRecord) -> dict[str, Any]:

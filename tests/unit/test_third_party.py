@@ -42,7 +42,7 @@ class Shelf(HostManager):
 
 
 class NotOne:
-    pass
+    refresh = None
 """
 ENTRY_POINTS = """
 [nova.scheduler.filters]
@@ -140,6 +140,7 @@ NO_FILTER = errors.SchedulerHostFilterNotFound
             *(loading.driver_class, UNUSABLE),
             "is not a class with a method select_destinations",
         ),
+        (f"{HOST_MANAGER}acme_scheduling.NotOne", load_host_manager, UNUSABLE, "is not derived"),
     ],
 )
 def test_mistakes(tmp_path, lines, load, error, message):

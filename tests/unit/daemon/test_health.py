@@ -35,7 +35,7 @@ def health(
     refused_reload=False,
     **consumer,
 ):
-    claims = SimpleNamespace(needs_database=needs_database)
+    claims = SimpleNamespace(needs_database=needs_database, problem=None)
     driver = SimpleNamespace(host_manager=hosts or hosts_with(), claims=claims)
     serving = {"is_listening": True, "is_consuming": True, **consumer}
     return WorkerHealth(
@@ -75,7 +75,6 @@ def not_passing(checks):
         (health(hosts_with(cells=[a_cell(is_left_out=True)])), {"cells": "warn"}),
         (health(is_consuming=False), {"consumer": "fail"}),
         (health(refused_reload=True), {"configuration": "warn"}),
-        (health(SimpleNamespace()), {}),
     ],
 )
 def test_readiness(of, expected):
@@ -127,5 +126,4 @@ def test_the_state_is_looked_at_when_nobody_asks(age, reads):
         too_old()  # which is for the checks to tell
 
     look_when_idle(hosts_with(state_age_seconds=age, refresh=refresh), 60.0)
-    look_when_idle(SimpleNamespace(), 60.0)
     assert len(told) == reads

@@ -23,7 +23,7 @@ class World:
 
     def read(self) -> None:
         """Bring the worker's state up to date."""
-        self.subject.known_host_manager.refresh()
+        self.subject.host_manager.refresh()
 
 
 @contextlib.contextmanager

@@ -55,13 +55,6 @@ def test_numbers_follow_what_the_worker_knows_and_promises(world):
     assert 0 <= after["state_age_seconds"] < 60
 
 
-def test_a_host_manager_of_ones_own_is_named(world):
-    manager = world.subject.manager
-    manager.driver.host_manager = object()
-    with pytest.raises(errors.InvalidRequest, match="object keeps its state"):
-        state.state_summary(world.subject)
-
-
 @pytest.mark.parametrize("value", ["cmp1", [1], ["cmp1"] * 501])
 def test_what_are_no_names_of_hosts_is_refused(world, value):
     with pytest.raises(errors.InvalidRequest, match="hosts"):
@@ -97,7 +90,7 @@ def test_a_full_read_says_what_it_repaired(world):
     place(world, "u1")
     untouched = state.state_refresh(world.subject)
     assert (untouched["repaired"], untouched["repairs"]) == (0, [])
-    table = world.subject.known_host_manager.table
+    table = world.subject.host_manager.table
     table.update(table.rows["cmp2", "cmp2"], {"total_usable_ram_mb": 1})
     table.remove(("cmp3", "cmp3"))
     answer = state.state_refresh(world.subject)
@@ -108,7 +101,7 @@ def test_a_full_read_says_what_it_repaired(world):
 
 
 def test_no_state_is_read_while_the_database_is_away(world, monkeypatch):
-    manager = world.subject.known_host_manager
+    manager = world.subject.host_manager
 
     def fail(*_given, **_how):
         raise sqlalchemy.exc.OperationalError("select", {}, Exception("away"))

@@ -26,7 +26,7 @@ def five_hosts(folder):
         for number in range(1, 6):
             free = fleet.MEMORY_MB - 10_000 + number
             behind_the_back(made, f"cmp{number}", free_ram_mb=free)
-        made.subject.known_host_manager.refresh_everything()
+        made.subject.host_manager.refresh_everything()
         yield made
 
 
@@ -55,7 +55,7 @@ def hosts(told):
 
 def everything(world):
     """All that the worker knows of all hosts."""
-    rows = world.subject.known_host_manager.table.rows_of_host
+    rows = world.subject.host_manager.table.rows_of_host
     return state_hosts(world.subject, sorted(rows))
 
 
@@ -95,7 +95,7 @@ def test_what_changes_and_that_nothing_stays(kept_world, name, caplog):
     assert (len(manager.recorder.records), listened) == (0, [])
     assert "Placement of" not in caplog.text
     assert bounds == [(w.minval, w.maxval) for w in manager.driver.settings.policy.weighers]
-    assert list(kept_world.subject.known_host_manager.reservations) == []
+    assert list(kept_world.subject.host_manager.reservations) == []
 
 
 def test_counts_add_up_and_hosts_gained_are_named(world):
@@ -140,7 +140,7 @@ def test_ratios_are_for_hosts_that_leave_them_open(world):
     taken = -int(0.6 * fleet.MEMORY_MB)  # 1.6 of its memory
     for host, ratio in (("cmp3", None), ("cmp4", 1.5)):
         behind_the_back(world, host, ram_allocation_ratio=ratio, free_ram_mb=taken)
-    world.subject.known_host_manager.refresh_everything()
+    world.subject.host_manager.refresh_everything()
     answer = what_if(world.subject, request=a_request(), settings=["ram_allocation_ratio=3"])
     assert [each["host"] for each in answer["passing"]["now"]] == ["cmp3"]
     assert answer["notes"] == ["4 of 5 hosts state a ram_allocation_ratio of their own."]
@@ -202,7 +202,7 @@ def test_added_hosts_have_what_the_host_has_that_they_are_like(world):
 def test_decisions_go_on_between_the_steps(world, monkeypatch):
     """While it is decided, nobody holds the lock that decisions need."""
     seen = []
-    lock = world.subject.known_host_manager.lock
+    lock = world.subject.host_manager.lock
     place = VirtualFleet.place
 
     def watched(*given, **named):

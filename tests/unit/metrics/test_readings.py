@@ -9,10 +9,11 @@ import pytest
 
 from scheduler.db.cells import CellHealth
 from scheduler.hosts import capacity
+from scheduler.hosts.host_manager import HostManager
 from scheduler.metrics import catalogue, readings
 from scheduler.metrics.samples import Samples
 from scheduler.rpc.in_flight import InFlightRequests
-from tests.builders import NOW, a_fleet
+from tests.builders import NOW, a_conf, a_fleet
 
 DOWN_SECONDS = 60.0
 
@@ -44,17 +45,6 @@ def test_states_of_hosts(host, state):
     )
 
 
-def a_manager(**known):
-    driver = SimpleNamespace(host_manager=SimpleNamespace(**known))
-    return SimpleNamespace(replies=SimpleNamespace(repeated=2), driver=driver)
-
-
-def test_a_host_manager_of_others_may_know_nothing():
-    samples = Samples()
-    readings.read_manager(samples, a_manager())
-    assert samples.values == {(catalogue.REPEATED.name, ()): 2}
-
-
 def test_cells():
     read_at = datetime.datetime(2026, 11, 22, 3, 0)
     cells = [
@@ -62,7 +52,10 @@ def test_cells():
         CellHealth("u2", None, True, 3, None, "away"),
     ]
     samples = Samples()
-    manager = a_manager(cell_health=lambda: cells, state_age_seconds=1.5, read_at=9.0)
+    hosts = HostManager(a_conf(), SimpleNamespace(cell_health=lambda: cells), clock=lambda: 10.5)
+    hosts.read_at = 9.0
+    driver = SimpleNamespace(host_manager=hosts)
+    manager = SimpleNamespace(replies=SimpleNamespace(repeated=2), driver=driver)
     readings.read_manager(samples, manager)
     assert values(samples, catalogue.CELL_UP) == {("u1", "one"): 1, ("u2", ""): 0}
     assert values(samples, catalogue.CELL_FAILURES) == {("u1", "one"): 0, ("u2", ""): 3}

@@ -211,13 +211,6 @@ def test_the_list_has_an_end_and_numbers_go_on(worker):
     assert one["decisions"]["last"] == one["decisions"]["new"][0]["number"] == DECISIONS_LISTED + 5
 
 
-def test_a_host_manager_without_a_table_shows_no_hosts():
-    manager = SimpleNamespace(driver=SimpleNamespace(host_manager=object()), recorder=Recorder())
-    live = LiveStatus(a_conf(), manager, AnOverview())
-    assert live.fleet("")["columns"]["host"] == []
-    assert live.worker("")["state_age_seconds"] is None
-
-
 def test_passwords_in_errors_are_not_shown(worker):
     worker.decide(
         "req-1", outcome="internal_fault", failure="mysql://nova:s3cret@db, password='s3cret'"
