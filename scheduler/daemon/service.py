@@ -21,9 +21,9 @@ from scheduler.daemon.health import IDLE_LOOK_SECONDS, WorkerHealth, look_when_i
 from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.periodic import RepeatingTask, ServiceHeartbeat
 from scheduler.daemon.reload import Outcome, PutInForce
-from scheduler.daemon.watchdog import Readiness, WorkerReport
+from scheduler.daemon.watchdog import Readiness
 from scheduler.daemon.worker import Worker, launch
-from scheduler.daemon.worker_table import WorkerTable
+from scheduler.daemon.worker_table import UNKNOWN, Heartbeat, WorkerTable
 from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases, HostDiscovery
@@ -240,13 +240,17 @@ class Service(Worker):
             PERIODIC_JITTER,
         )
 
-    def _report(self) -> WorkerReport:
+    def _report(self) -> Heartbeat:
         manager, server = self._manager, self._server
         if manager is None or server is None:
-            return WorkerReport()
+            return Heartbeat()
         hosts = manager.driver.host_manager
-        return WorkerReport(
-            len(hosts.table), hosts.state_age_seconds, self._in_flight.decided, server.is_listening
+        age = hosts.state_age_seconds
+        return Heartbeat(
+            read_at=UNKNOWN if age is None else self.table.clock() - age,
+            hosts=len(hosts.table),
+            decided=self._in_flight.decided,
+            is_listening=server.is_listening,
         )
 
     def _reloaded(self, outcome: Outcome) -> None:

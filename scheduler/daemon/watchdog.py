@@ -14,14 +14,14 @@ import signal
 import socket
 import time
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 from oslo_log import log as logging
 
 from scheduler.concurrency import native
 from scheduler.daemon.periodic import RepeatingTask
-from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable, is_other_worker
+from scheduler.daemon.worker_table import UNKNOWN, Heartbeat, Stage, WorkerTable, is_other_worker
 from scheduler.rpc.in_flight import InFlightRequests
 
 LOG = logging.getLogger(__name__)
@@ -94,26 +94,18 @@ def _connected(address: str) -> socket.socket | None:
     return made
 
 
-@dataclass(frozen=True)
-class WorkerReport:
-    """A worker's report of itself; None for what it does not have."""
-
-    hosts: int | None = None
-    state_age_seconds: float | None = None
-    decided: int | None = None
-    is_listening: bool = True
-    """True when requests would be taken from the bus, once it answers."""
-
-
 class Watchdog:
-    """The watchdog of one worker with *in_flight* requests, which *report* tells of."""
+    """The watchdog of one worker with *in_flight* requests, which *report* tells of.
+
+    The watchdog adds stage, time and process.
+    """
 
     def __init__(
         self,
         readiness: Readiness,
         table: WorkerTable,
         in_flight: InFlightRequests,
-        report: Callable[[], WorkerReport],
+        report: Callable[[], Heartbeat],
     ) -> None:
         self.stage = Stage.NONE
         """Stage that the worker has reached."""
@@ -156,7 +148,7 @@ class Watchdog:
     def _is_daemon_ready(self, before: Stage) -> bool:
         """True when this worker, coming from stage *before*, was the last to be waited for."""
         if before is Stage.RELOADING:
-            return all(each.stage is not Stage.RELOADING for each in self._table.heartbeats())
+            return all(each.stage != Stage.RELOADING for each in self._table.heartbeats())
         return self._table.is_complete()
 
     def stop(self) -> None:
@@ -166,11 +158,9 @@ class Watchdog:
 
     def look(self) -> None:
         """Show a heartbeat if this worker is well, feed the watchdog if all do, tell the status."""
-        report = self._report()
-        if self._is_well(report):
-            now, age = self._table.clock(), report.state_age_seconds
-            read_at = None if age is None else now - age
-            own = Heartbeat(self.stage, now, read_at, report.hosts, report.decided, os.getpid())
+        now = self._table.clock()
+        own = replace(self._report(), stage=self.stage, at=now, pid=os.getpid())
+        if self._is_well(own):
             self._table.beat(own)
         assignments = [self._status()]
         if self._limit_seconds is not None:
@@ -187,8 +177,8 @@ class Watchdog:
     def _turn(self) -> None:
         self._turned_at = self._table.clock()
 
-    def _is_well(self, report: WorkerReport) -> bool:
-        illness = self._illness(report)
+    def _is_well(self, own: Heartbeat) -> bool:
+        illness = self._illness(own)
         if illness is not None and not self._is_ill:
             LOG.critical("This worker is stuck: %s. The service manager is to end it.", illness)
             if self._readiness.is_awaited:
@@ -196,7 +186,7 @@ class Watchdog:
         self._is_ill = illness is not None
         return not self._is_ill
 
-    def _illness(self, report: WorkerReport) -> str | None:
+    def _illness(self, own: Heartbeat) -> str | None:
         """The reason for which this worker is to be ended; None if it is well."""
         limit_seconds = self._limit_seconds
         if limit_seconds is None:
@@ -204,7 +194,7 @@ class Watchdog:
         stuck_seconds = self._in_flight.stuck_for(limit_seconds)
         if stuck_seconds is not None:
             return f"a request has not moved for {stuck_seconds:.0f} s"
-        if self.stage is Stage.SERVING and not report.is_listening:
+        if self.stage is Stage.SERVING and not own.is_listening:
             return "nothing listens to the message bus any more"
         still_seconds = self._table.clock() - max(self._turned_at, self._in_flight.moved_at)
         if still_seconds > limit_seconds:
@@ -219,13 +209,13 @@ def status(heartbeats: Sequence[Heartbeat], now: float) -> str:
     serving = sum(each.stage in (Stage.SERVING, Stage.RELOADING) for each in heartbeats)
     workers = _counted(len(heartbeats), "worker")
     parts = [workers if serving == len(heartbeats) else f"{serving} of {workers} serving"]
-    hosts = [each.hosts for each in heartbeats if each.hosts is not None]
+    hosts = [each.hosts for each in heartbeats if each.hosts != UNKNOWN]
     if hosts:
         parts.append(_counted(max(hosts), "host"))
-    read_at = [each.read_at for each in heartbeats if each.read_at is not None]
+    read_at = [each.read_at for each in heartbeats if each.read_at != UNKNOWN]
     if read_at:
         parts.append(f"state read {max(0.0, now - min(read_at)):.0f} s ago")
-    decided = [each.decided for each in heartbeats if each.decided is not None]
+    decided = [each.decided for each in heartbeats if each.decided != UNKNOWN]
     if decided:
         parts.append(_counted(sum(decided), "decision"))
     return ", ".join(parts)

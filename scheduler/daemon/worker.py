@@ -23,8 +23,8 @@ from scheduler import concurrency, exit_codes
 from scheduler.conf import rereading, startup
 from scheduler.conf.names import Name
 from scheduler.daemon.reload import Outcome, PutInForce, Reloading, SighupHandler
-from scheduler.daemon.watchdog import Readiness, Watchdog, WorkerReport
-from scheduler.daemon.worker_table import Stage, WorkerTable
+from scheduler.daemon.watchdog import Readiness, Watchdog
+from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable
 from scheduler.rpc import transport
 from scheduler.rpc.in_flight import InFlightRequests
 
@@ -84,9 +84,9 @@ class Worker(oslo_service.ServiceBase):
     def _reloaded(self, outcome: Outcome) -> None:
         """Notified of each reload of this process."""
 
-    def _report(self) -> WorkerReport:
+    def _report(self) -> Heartbeat:
         """State of the worker, for people and for the watchdog; asked every few seconds."""
-        return WorkerReport()
+        return Heartbeat()
 
     def start(self) -> None:
         """Begin, and say so; any error ends the worker."""

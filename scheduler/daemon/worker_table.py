@@ -8,6 +8,7 @@ worker that replaces one that died finds the place free.
 import contextlib
 import enum
 import fcntl
+import itertools
 import math
 import mmap
 import os
@@ -15,9 +16,12 @@ import signal
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from typing import Final
 
-_HEARTBEAT = struct.Struct("=qddqqq")
+_HEARTBEAT = struct.Struct("=qddqqq?")
+UNKNOWN: Final = -1
+"""In a heartbeat: what its worker does not have, or does not know yet."""
 
 
 class Stage(enum.IntEnum):
@@ -31,17 +35,19 @@ class Stage(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """A worker's latest heartbeat; times in seconds of the clock that all processes share."""
+    """A worker's report of itself; times in seconds of the clock that all processes share."""
 
-    stage: Stage = Stage.NONE
+    stage: int = Stage.NONE
     at: float = -math.inf
-    #: When the state of the hosts was read; None where there is none, or not yet.
-    read_at: float | None = None
-    #: Compute hosts known; None where a worker knows of none.
-    hosts: int | None = None
-    #: Decisions made; None where a worker makes none.
-    decided: int | None = None
+    #: When the state of the hosts was read.
+    read_at: float = UNKNOWN
+    #: Compute hosts known.
+    hosts: int = UNKNOWN
+    #: Decisions made.
+    decided: int = UNKNOWN
     pid: int = 0
+    #: True when requests would be taken from the bus, once it answers.
+    is_listening: bool = True
 
 
 class WorkerTable:
@@ -82,7 +88,8 @@ class WorkerTable:
 
     def heartbeats(self) -> list[Heartbeat]:
         """The latest heartbeat of each place."""
-        return [self._read(place) for place in range(self.workers)]
+        places = self._memory[: self._started_at]
+        return list(itertools.starmap(Heartbeat, _HEARTBEAT.iter_unpack(places)))
 
     def is_complete(self) -> bool:
         """True when a worker serves in every place."""
@@ -113,29 +120,7 @@ class WorkerTable:
             os.kill(self._master_pid, signal.SIGTERM)
 
     def _write(self, place: int, heartbeat: Heartbeat) -> None:
-        read_at, hosts, decided = heartbeat.read_at, heartbeat.hosts, heartbeat.decided
-        _HEARTBEAT.pack_into(
-            self._memory,
-            place * _HEARTBEAT.size,
-            heartbeat.stage,
-            heartbeat.at,
-            math.nan if read_at is None else read_at,
-            -1 if hosts is None else hosts,
-            -1 if decided is None else decided,
-            heartbeat.pid,
-        )
-
-    def _read(self, place: int) -> Heartbeat:
-        row = _HEARTBEAT.unpack_from(self._memory, place * _HEARTBEAT.size)
-        stage, at, read_at, hosts, decided, pid = row
-        return Heartbeat(
-            Stage(stage),
-            at,
-            None if math.isnan(read_at) else read_at,
-            None if hosts < 0 else hosts,
-            None if decided < 0 else decided,
-            pid,
-        )
+        _HEARTBEAT.pack_into(self._memory, place * _HEARTBEAT.size, *astuple(heartbeat))
 
 
 def is_other_worker(pid: int) -> bool:

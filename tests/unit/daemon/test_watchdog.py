@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from scheduler.daemon.watchdog import VARIABLE, Readiness, Watchdog, WorkerReport, status
+from scheduler.daemon.watchdog import VARIABLE, Readiness, Watchdog, status
 from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable
 from scheduler.rpc.in_flight import InFlightRequests
 
@@ -36,7 +36,7 @@ class Scene:
         self.told = Told(watchdog_seconds)
         self.table = WorkerTable(workers, clock=lambda: self.now)
         self.in_flight = InFlightRequests(clock=lambda: self.now)
-        self.report = WorkerReport()
+        self.report = Heartbeat()
         self.watchdog = Watchdog(self.told, self.table, self.in_flight, lambda: self.report)
         self.watchdog.start()
 
@@ -103,7 +103,7 @@ def test_nobody_is_fed_who_did_not_ask():
 )
 def test_a_worker_that_is_ill_starves_the_watchdog(caplog, is_listening, illness):
     scene = Scene()
-    scene.report = WorkerReport(is_listening=is_listening)
+    scene.report = Heartbeat(is_listening=is_listening)
     assert "WATCHDOG=1" in scene.look()  # it is only starting
     scene.watchdog.enter(Stage.SERVING)
     with scene.in_flight.request("select_destinations") if is_listening else nullcontext():
