@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from oslo_log import log as logging
@@ -25,10 +25,6 @@ from scheduler.replay import database_fleet
 
 LOG = logging.getLogger(__name__)
 
-#: Weights that fill hosts up, for plans that need hosts or room.
-_STACKING: Final = {
-    ("filter_scheduler", name): -1.0 for name in ("ram_weight_multiplier", "cpu_weight_multiplier")
-}
 _MOST_MOVES: Final = 10_000
 #: Most time for finding room after a refusal, and for reading hosts and servers before that.
 SEARCH_SECONDS: Final = 1.0
@@ -49,82 +45,76 @@ _COMMON: Final = (
 )
 
 
-class _Planning(command.Text):
-    """A command that reads hosts and servers from the databases, and makes a plan of moves."""
-
-    #: True for plans that fill hosts up, whatever the weights are.
-    stacks = False
-
-    def act(self, args: Any) -> Mapping[str, Any]:
-        """The plan as JSON has it, with ``shell`` if that is wanted."""
-        plugins.prepare(self.conf)
-        conf = Overlay.from_values(self.conf, _STACKING) if self.stacks else self.conf
-        fleet, left_out = database_fleet.read(conf, self.databases)
-        track = functools.partial(command.tracked, what="Planning")
-        plan = self.plan(Planner(Mover(fleet, args.seconds or math.inf), left_out, track), args)
-        if plan.reached < plan.wanted or plan.is_cut_off:
-            self.status = exit_codes.FAILURE
-        found = plan.to_dict()
-        if args.output is not None:
-            command.write_page(args.output, page.to_html(found))
-        return {**found, "shell": list(plan.shell())} if args.shell else found
-
-    def plan(self, planner: Planner, args: Any) -> Plan:
-        """The plan that the command is for."""
-        raise NotImplementedError
-
-    def show(self, found: Mapping[str, Any]) -> None:
-        """Lines for a shell, or a table of moves, what stays, and the fleet before and after."""
-        if "shell" in found:
-            self.app.stdout.write("".join(f"{line}\n" for line in found["shell"]))
-            return
-        # Terminals wrap what is wider than they are; names can be copied then.
-        console = Paper(file=self.app.stdout, width=1000, highlight=False, markup=False)
-        console.print(page.summary(found), soft_wrap=True)
-        if found["moves"]:
-            table = Table(box=box.SIMPLE)
-            for name in page.HEADS:
-                table.add_column(name)
-            for row in page.rows(found):
-                table.add_row(*row)
-            console.print(table)
-        for line in page.stuck_lines(found):
-            console.print(line, soft_wrap=True)
-        for name, before in found["before"].items():
-            after = found["after"][name]
-            console.print(f"{name.replace('_', ' ')}: {before} -> {after}")
+def _stacking(conf: Any) -> Any:
+    """*conf* with weights that fill hosts up, for plans that need hosts or room."""
+    multipliers = ("ram_weight_multiplier", "cpu_weight_multiplier")
+    return Overlay.from_values(conf, {("filter_scheduler", name): -1.0 for name in multipliers})
 
 
-class Drain(_Planning):
+def _planned(self: Any, args: Any, conf: Any, plan: Callable[[Planner], Plan]) -> Mapping[str, Any]:
+    """A *plan* for the hosts and servers of the databases as JSON has it, with ``shell`` if asked.
+
+    The page is written, too.
+    """
+    plugins.prepare(self.conf)
+    fleet, left_out = database_fleet.read(conf, self.databases)
+    track = functools.partial(command.tracked, what="Planning")
+    made = plan(Planner(Mover(fleet, args.seconds or math.inf), left_out, track))
+    if made.reached < made.wanted or made.is_cut_off:
+        self.status = exit_codes.FAILURE
+    found = made.to_dict()
+    if args.output is not None:
+        command.write_page(args.output, page.to_html(found))
+    return {**found, "shell": list(made.shell())} if args.shell else found
+
+
+def _show(self: Any, found: Mapping[str, Any]) -> None:
+    """Lines for a shell, or a table of moves, what stays, and the fleet before and after."""
+    if "shell" in found:
+        self.app.stdout.write("".join(f"{line}\n" for line in found["shell"]))
+        return
+    # Terminals wrap what is wider than they are; names can be copied then.
+    console = Paper(file=self.app.stdout, width=1000, highlight=False, markup=False)
+    console.print(page.summary(found), soft_wrap=True)
+    if found["moves"]:
+        table = Table(box=box.SIMPLE)
+        for name in page.HEADS:
+            table.add_column(name)
+        for row in page.rows(found):
+            table.add_row(*row)
+        console.print(table)
+    for line in page.stuck_lines(found):
+        console.print(line, soft_wrap=True)
+    for name, before in found["before"].items():
+        after = found["after"][name]
+        console.print(f"{name.replace('_', ' ')}: {before} -> {after}")
+
+
+_planning = functools.partial(command.action, command.Text, show=_show)
+
+
+@_planning(argument("hosts", metavar="HOST", nargs="+", help="hosts to empty"), *_COMMON)
+def drain(self: Any, args: Any) -> Mapping[str, Any]:
     """Plan to move every server off some hosts.
 
     Each move is decided by the scheduler's own filters and weights on the state after the moves
     before it.  Nothing is moved: it is advice.
     """
-
-    arguments = (argument("hosts", metavar="HOST", nargs="+", help="hosts to empty"), *_COMMON)
-
-    def plan(self, planner: Planner, args: Any) -> Plan:
-        return planner.drain(args.hosts)
+    return _planned(self, args, self.conf, lambda planner: planner.drain(args.hosts))
 
 
-class Fit(_Planning):
+@_planning(
+    argument("--flavor", metavar="NAME", required=True, help="a flavor of the database"),
+    argument("--count", type=command.positive, default=1, metavar="N", help="how many servers"),
+    argument("--az", metavar="ZONE", help="availability zone"),
+    argument("--project", metavar="ID", help="project that asks"),
+    *_COMMON,
+)
+def fit(self: Any, args: Any) -> Mapping[str, Any]:
     """Plan moves that make room for servers of a flavor."""
-
-    stacks = True
-    arguments = (
-        argument("--flavor", metavar="NAME", required=True, help="a flavor of the database"),
-        argument("--count", type=command.positive, default=1, metavar="N", help="how many servers"),
-        argument("--az", metavar="ZONE", help="availability zone"),
-        argument("--project", metavar="ID", help="project that asks"),
-        *_COMMON,
-    )
-
-    def plan(self, planner: Planner, args: Any) -> Plan:
-        """See the base class; InvalidRequest names a flavor that is not there."""
-        with errors.as_invalid("--flavor", errors.NotFound):
-            spec = _request(self.databases, args.flavor, args.az, args.project)
-        return planner.fit(spec, args.count)
+    with errors.as_invalid("--flavor", errors.NotFound):
+        spec = _request(self.databases, args.flavor, args.az, args.project)
+    return _planned(self, args, _stacking(self.conf), lambda its: its.fit(spec, args.count))
 
 
 def _request(
@@ -148,7 +138,7 @@ def moves_for_room(conf: Any, databases: Databases, refused: Mapping[str, Any]) 
         return None
     try:
         plugins.prepare(conf)
-        conf = Overlay.from_values(conf, _STACKING)
+        conf = _stacking(conf)
         spec = _request(databases, *(refused[name] for name in ("flavor", "zone", "project")))
         fleet, left_out = database_fleet.read(conf, databases, READING_SECONDS)
         planner = Planner(Mover(fleet, SEARCH_SECONDS), left_out)
@@ -159,30 +149,21 @@ def moves_for_room(conf: Any, databases: Databases, refused: Mapping[str, Any]) 
     return len(plan.moves) if plan.reached == plan.wanted else None
 
 
-class FreeHosts(_Planning):
+@_planning(
+    argument("count", metavar="N", type=command.positive, help="hosts to free"),
+    argument("--moves", type=command.positive, default=_MOST_MOVES, metavar="M", help="most moves"),
+    *_COMMON,
+)
+def free_hosts(self: Any, args: Any) -> Mapping[str, Any]:
     """Plan to empty so many hosts more, those first that cost the fewest moves."""
-
-    stacks = True
-    arguments = (
-        argument("count", metavar="N", type=command.positive, help="hosts to free"),
-        argument(
-            "--moves", type=command.positive, default=_MOST_MOVES, metavar="M", help="most moves"
-        ),
-        *_COMMON,
-    )
-
-    def plan(self, planner: Planner, args: Any) -> Plan:
-        return planner.free_hosts(args.count, args.moves)
+    conf = _stacking(self.conf)
+    return _planned(self, args, conf, lambda planner: planner.free_hosts(args.count, args.moves))
 
 
-class Rules(_Planning):
+@_planning(*_COMMON)
+def rules(self: Any, args: Any) -> Mapping[str, Any]:
     """Find servers that would not get their host today, and plan to move them.
 
     Groups, zones, aggregates and the like may have changed since, and so may servers.
     """
-
-    arguments = _COMMON
-
-    def plan(self, planner: Planner, args: Any) -> Plan:
-        del args
-        return planner.rules()
+    return _planned(self, args, self.conf, Planner.rules)

@@ -1,6 +1,5 @@
 """``state`` and ``shadow``: what running workers know of the fleet, and of another scheduler."""
 
-import argparse
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
@@ -8,7 +7,7 @@ from typing import Any, Final
 from scheduler import errors
 from scheduler.cli import bus
 from scheduler.cli.bus import Answer
-from scheduler.cli.command import List, Shortened, Table, action, argument, repeated
+from scheduler.cli.command import List, Shortened, action, argument, repeated
 from scheduler.introspection.host_dump import NAMES
 from scheduler.rpc.client import SHADOW
 
@@ -37,33 +36,26 @@ class _Table(bus.OnWorkers, List):
     nothing = "No worker has anything to tell."
 
 
-class Show(_Table):
+@action(_Table, repeated("--host", "HOST", "show this host"), *bus.worker_arguments())
+def show(command: _Table, args: Any) -> list[Sequence[Any]]:
     """Show what each running worker knows: hosts, instances, promises and its age.
 
     With --host, all that it knows of that host, and what the host itself reported where promises
     make a difference.
     """
-
-    arguments = (
-        repeated("--host", "HOST", "show this host"),
-        *bus.worker_arguments(),
-    )
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        with self.asking(parsed_args) as daemons:
-            if parsed_args.host:
-                hosts = list(dict.fromkeys(parsed_args.host))
-                return OF_HOST, _of_hosts(daemons.all("state_hosts", hosts=hosts), hosts)
-            answers = daemons.all("state_summary")
-        ages = [answer.result.get("state_age_seconds") or 0 for answer in answers]
-        if max(ages) - min(ages) > OTHER_STATES_SECONDS:
-            self.tell(
-                "note: each worker reads before it decides, so their numbers are of different "
-                "times; `state refresh` reads them all now"
-            )
-        return tuple(SUMMARY.values()), [
-            [answer.result.get(name) for name in SUMMARY] for answer in answers
-        ]
+    command.columns = OF_HOST if args.host else tuple(SUMMARY.values())
+    with command.asking(args) as daemons:
+        if args.host:
+            hosts = list(dict.fromkeys(args.host))
+            return _of_hosts(daemons.all("state_hosts", hosts=hosts), hosts)
+        answers = daemons.all("state_summary")
+    ages = [answer.result.get("state_age_seconds") or 0 for answer in answers]
+    if max(ages) - min(ages) > OTHER_STATES_SECONDS:
+        command.tell(
+            "note: each worker reads before it decides, so their numbers are of different "
+            "times; `state refresh` reads them all now"
+        )
+    return [[answer.result.get(name) for name in SUMMARY] for answer in answers]
 
 
 @action(
@@ -118,33 +110,30 @@ def _of_hosts(answers: Sequence[Answer], hosts: Sequence[str]) -> list[Sequence[
     ]
 
 
-class ShadowReport(bus.OnWorkers, List):
+@action(
+    _Table,
+    argument("--differences", action="store_true", help="show the requests that differ"),
+    *bus.worker_arguments(),
+    nothing="The shadow has compared no request yet.",
+)
+def shadow_report(command: _Table, args: Any) -> list[Sequence[Any]]:
     """Say how often the shadow agrees with what became of the requests, and why not.
 
     With --differences, the latest requests that differ, the newest first.
     """
-
-    nothing = "The shadow has compared no request yet."
-
-    arguments = (
-        argument("--differences", action="store_true", help="show the requests that differ"),
-        *bus.worker_arguments(),
-    )
-
-    def take_action(self, parsed_args: Any) -> Table:
-        """Ask the shadow of each daemon, of this host if none is named."""
-        parsed_args.daemon = [each + SHADOW for each in parsed_args.daemon or [self.conf.host]]
-        with self.asking(parsed_args) as daemons:
-            reports = [each.result for each in daemons.all("shadow_report")]
-        if parsed_args.differences:
-            found = [each for report in reports for each in report["differences"]]
-            header = tuple(name.replace("_", " ").capitalize() for name in OF_DIFFERENCE)
-            return header, [[each[name] for name in OF_DIFFERENCE] for each in found]
-        counts: Counter[str] = Counter()
-        for report in reports:
-            counts.update(report["results"])
-        self.tell(f"note: {sum(each['waiting'] for each in reports)} requests have no outcome yet")
-        return ("Result", "Requests", "Percent"), [
-            (result.replace("_", " "), count, round(100 * count / max(1, counts.total()), 1))
-            for result, count in counts.items()
-        ]
+    args.daemon = [each + SHADOW for each in args.daemon or [command.conf.host]]
+    with command.asking(args) as daemons:
+        reports = [each.result for each in daemons.all("shadow_report")]
+    if args.differences:
+        found = [each for report in reports for each in report["differences"]]
+        command.columns = tuple(name.replace("_", " ").capitalize() for name in OF_DIFFERENCE)
+        return [[each[name] for name in OF_DIFFERENCE] for each in found]
+    counts: Counter[str] = Counter()
+    for report in reports:
+        counts.update(report["results"])
+    command.tell(f"note: {sum(each['waiting'] for each in reports)} requests have no outcome yet")
+    command.columns = ("Result", "Requests", "Percent")
+    return [
+        (result.replace("_", " "), count, round(100 * count / max(1, counts.total()), 1))
+        for result, count in counts.items()
+    ]
