@@ -8,7 +8,6 @@ from uuid import UUID
 from scheduler import errors
 from scheduler.objects import Instance, ListObject, NetworkRequest, NetworkRequestList, WireObject
 from scheduler.objects.base import PERSISTENT
-from scheduler.objects.enums import DEVICE_TYPE, ENCRYPTION_FORMATS, carried
 from scheduler.objects.fields import Field, fields
 
 
@@ -21,11 +20,11 @@ class BlockDeviceMapping(WireObject):
         "uuid": Field(UUID, since=(1, 18)),
         "instance_uuid": Field(UUID),
         "instance": Field(Instance, nullable=True),
-        "source_type": Field(carried("blank image snapshot volume"), nullable=True),
-        "destination_type": Field(carried("local volume"), nullable=True),
-        "guest_format": Field(str, nullable=True),
-        "device_type": Field(DEVICE_TYPE, nullable=True),
-        "disk_bus": Field(str, nullable=True),
+        **fields(
+            str,
+            "source_type destination_type guest_format device_type disk_bus",
+            nullable=True,
+        ),
         "boot_index": Field(int, nullable=True),
         "device_name": Field(str, nullable=True),
         "delete_on_termination": Field(bool, default=False),
@@ -39,7 +38,7 @@ class BlockDeviceMapping(WireObject):
         "volume_type": Field(str, nullable=True),
         "encrypted": Field(bool, default=False),
         "encryption_secret_uuid": Field(UUID, nullable=True),
-        "encryption_format": Field(carried(ENCRYPTION_FORMATS), nullable=True),
+        "encryption_format": Field(str, nullable=True),
         "encryption_options": Field(str, nullable=True),
         **PERSISTENT,
     }

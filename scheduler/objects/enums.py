@@ -31,11 +31,6 @@ PCI_NUMA_POLICIES = ("required", "legacy", "preferred", "socket")
 EMULATOR_THREADS_POLICIES = ("share", "isolate")
 _PERCENTAGES = ("user.", "kernel.", "idle.", "iowait.", "")
 PERCENT_METRICS = tuple(f"cpu.{part}percent" for part in _PERCENTAGES)
-METRICS = (
-    *("cpu.frequency", "cpu.user.time", "cpu.kernel.time", "cpu.idle.time", "cpu.iowait.time"),
-    *PERCENT_METRICS,
-    *("numa.membw.max", "numa.membw.current"),
-)
 
 canonical_architecture = _lower_case(
     dict.fromkeys(("i386", "i486", "i586", "x86_32", "x86_32p"), "i686") | {"amd64": "x86_64"}
@@ -62,12 +57,4 @@ def used(values: str) -> EnumOf:
     return EnumOf(values.split())
 
 
-def carried(values: str) -> EnumOf:
-    """The words of *values*, which scheduling only passes on: others are kept as they are."""
-    return EnumOf(values.split(), strict=False)
-
-
 DISK_BUS = used("fdc ide sata scsi usb virtio xen lxc uml")
-CARRIED_BUS = carried("fdc ide sata scsi usb virtio xen lxc uml")
-DEVICE_TYPE = carried("cdrom disk floppy fs lun")
-ENCRYPTION_FORMATS = "plain luks luksv2"

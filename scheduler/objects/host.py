@@ -158,7 +158,7 @@ class MonitorMetric(WireObject):
 
     VERSION = "1.1"
     FIELDS = {
-        "name": Field(EnumOf(enums.METRICS, strict=False)),
+        "name": Field(str),
         "value": Field(int),
         "numa_membw_values": Field(dict[str, int], nullable=True),
         "timestamp": Field(datetime.datetime),
