@@ -243,7 +243,10 @@ def _devices(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
     pools = host.table.value(host.row, POOLS)
     if pools is None:
         return wanted, "never reported its PCI devices"
-    free = [f"{each.count} × {each.kind.vendor_id}:{each.kind.product_id}" for each in pools.pools]
+    free = [
+        f"{each.count} × {each.values['vendor_id']}:{each.values['product_id']}"
+        for each in pools.pools
+    ]
     return wanted, f"free: {', '.join(free) or 'none'}"
 
 

@@ -108,9 +108,9 @@ def eligible(
     if cells is not None and cells.chosen:
         matching = semantics.affinity(matching, request, cells)
     hidden = semantics.types_on_request.difference(request.asks("dev_type"))
-    matching = [pool for pool in matching if pool.kind.values.get("dev_type") not in hidden]
+    matching = [pool for pool in matching if pool.values.get("dev_type") not in hidden]
     if semantics.guards_remote_managed and not any(map(_is_true, request.asks("remote_managed"))):
-        matching = [p for p in matching if not _is_true(p.kind.values.get("remote_managed"))]
+        matching = [p for p in matching if not _is_true(p.values.get("remote_managed"))]
     if request.providers:
         matching = [p for p in matching if 0 < _wanted_of(p, request) <= p.count]
     if semantics.matches_live_migratable:
@@ -119,7 +119,7 @@ def eligible(
 
 
 def _matches(pool: Pool, spec: tuple[tuple[str, str | None], ...], semantics: PciSemantics) -> bool:
-    values, comparable = pool.kind.values, semantics.comparable
+    values, comparable = pool.values, semantics.comparable
     for key, wanted in spec:
         if key in semantics.placement_keys:
             continue
@@ -137,7 +137,7 @@ def _migratable_alike(pools: list[Pool], request: Request) -> list[Pool]:
     if len(wishes) != 1 or None in wishes:
         return pools
     (wish,) = wishes
-    return [p for p in pools if _verdict(p.kind.values.get("live_migratable")) is wish]
+    return [p for p in pools if _verdict(p.values.get("live_migratable")) is wish]
 
 
 def _verdict(value: str | None) -> bool | None:
@@ -203,7 +203,7 @@ def _share(
 
 def _wanted_of(pool: Pool, request: Request) -> int:
     """Number of devices that *request* is to take from the provider of *pool*."""
-    return request.providers.count(str(pool.kind.values.get("rp_uuid")))
+    return request.providers.count(str(pool.values.get("rp_uuid")))
 
 
 def _first(pools: list[Pool], wanted: int) -> list[Pool]:

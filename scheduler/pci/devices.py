@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,60 +14,38 @@ _MANDATORY = ("vendor_id", "product_id", "count")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """The properties that the devices of a pool share."""
-
-    vendor_id: str
-    product_id: str
-    numa_node: int | None
-    tags: tuple[tuple[str, str | None], ...]
-    values: Mapping[str, Any] = field(compare=False, repr=False)
-
-    @classmethod
-    def from_object(cls, pool: objects.PciDevicePool) -> Self:
-        """The kind of a stored pool; InvalidRequest when it lacks a mandatory key."""
-        missing = [name for name in _MANDATORY if getattr(pool, name) is None]
-        if missing:
-            raise errors.InvalidRequest(field=f"PciDevicePool.{missing[0]}", reason="is missing")
-        tags = dict(pool.tags)
-        # A spec may name the two numbers as well; texts never equal them (section 7.4).
-        values = {
-            **tags,
-            "vendor_id": pool.vendor_id,
-            "product_id": pool.product_id,
-            "numa_node": pool.numa_node,
-            "count": pool.count,
-        }
-        return cls(
-            vendor_id=pool.vendor_id,
-            product_id=pool.product_id,
-            numa_node=pool.numa_node,
-            tags=tuple(sorted(tags.items())),
-            values=values,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Pool:
-    """*count* devices of one kind; *position* is the pool's place in the whole list."""
+    """*count* devices with the same *properties*, in the place *position* of the whole list."""
 
     position: int
     count: int
-    kind: Kind
+    properties: tuple[tuple[str, Any], ...]
+    #: The same by name, and the count when it was read.
+    values: Mapping[str, Any] = field(compare=False, repr=False)
+
+    @classmethod
+    def from_object(cls, position: int, pool: objects.PciDevicePool) -> Self:
+        """The stored *pool*; InvalidRequest when it lacks a mandatory key."""
+        missing = [name for name in _MANDATORY if getattr(pool, name) is None]
+        if missing:
+            raise errors.InvalidRequest(field=f"PciDevicePool.{missing[0]}", reason="is missing")
+        # A spec may name the two numbers as well; texts never equal them (section 7.4).
+        values = {"numa_node": None, **pool.to_dict()}
+        properties = sorted(pair for pair in values.items() if pair[0] != "count")
+        return cls(position, pool.count, tuple(properties), values)
 
     @property
     def numa_node(self) -> int | None:
         """The host cell the devices sit on, or None when that is not known."""
-        return self.kind.numa_node
+        node: int | None = self.values["numa_node"]
+        return node
 
     def holding(self, count: int) -> Pool:
         return replace(self, count=count)
 
     def to_dict(self) -> dict[str, Any]:
         """The flat form: tags beside the four own keys."""
-        kind = self.kind
-        own = {"vendor_id": kind.vendor_id, "product_id": kind.product_id}
-        return {**own, "numa_node": kind.numa_node, "count": self.count, **dict(kind.tags)}
+        return {**dict(self.properties), "count": self.count}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +58,7 @@ class Pools:
     def from_object(cls, pools: Iterable[objects.PciDevicePool]) -> Self:
         """Number the stored *pools* in the order in which they are used up (section 7.2)."""
         ordered = sorted(pools, key=lambda pool: len(pool.to_dict()))
-        return cls(
-            tuple(Pool(i, pool.count, Kind.from_object(pool)) for i, pool in enumerate(ordered))
-        )
+        return cls(tuple(itertools.starmap(Pool.from_object, enumerate(ordered))))
 
     @classmethod
     def from_text(cls, text: str | None) -> Self:
@@ -106,7 +83,7 @@ class Pools:
 
     def devices_on(self, node: int) -> int:
         """The number of free devices on host cell *node*."""
-        return sum(pool.count for pool in self.pools if pool.kind.numa_node == node)
+        return sum(pool.count for pool in self.pools if pool.numa_node == node)
 
     def __len__(self) -> int:
         return len(self.pools)

@@ -57,5 +57,5 @@ def test_devices_of_providers_in_placement(providers, left):
     request = Request.from_object(wire, providers)
     found = allocate(Pools.from_object(several), (request,), None, CURRENT)
     assert found.complete is (left is not None)
-    rest = [(each.kind.values["rp_uuid"], each.count) for each in found.pools.pools]
+    rest = [(each.values["rp_uuid"], each.count) for each in found.pools.pools]
     assert left is None or rest == left
