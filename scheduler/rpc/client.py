@@ -55,8 +55,7 @@ def version_cap(conf: cfg.ConfigOpts, interface: str) -> str | None:
 def translated_errors() -> Iterator[None]:
     """Within it a RemoteError of one of our classes is raised as that class.
 
-    The message is the remote one; the keyword arguments are read back from it, as the library
-    does not hand them over.  Any other error passes as it is.
+    It has the remote message; its keyword arguments stay there.  Any other error passes as it is.
     """
     try:
         yield
@@ -64,17 +63,7 @@ def translated_errors() -> Iterator[None]:
         cls = getattr(errors, error.exc_type or "", None)
         if not (isinstance(cls, type) and issubclass(cls, errors.NovaException)):
             raise
-        raise cls(error.value, **_arguments_in(error.value, cls)) from error
-
-
-def _arguments_in(message: str, cls: type[errors.NovaException]) -> dict[str, Any]:
-    """The values that formatting ``cls.msg_fmt`` put into *message*; none if another text."""
-    parts = re.split(r"%\((\w+)\)s", cls.msg_fmt)
-    pattern = "".join(
-        f"(?P<{part}>.*?)" if index % 2 else re.escape(part) for index, part in enumerate(parts)
-    )
-    found = re.fullmatch(pattern, message, re.DOTALL)
-    return found.groupdict() if found else {}
+        raise cls(error.value) from error
 
 
 def worker_topic(conf: cfg.ConfigOpts) -> str:

@@ -75,13 +75,11 @@ def test_remote_errors_come_back_as_they_were(cls, kwargs):
 
     assert type(caught.value) is cls
     assert str(caught.value) == str(original)
-    assert caught.value.kwargs == original.kwargs
 
 
 @pytest.mark.parametrize("name", ["ValueError", "annotations", "WIRE_MODULE", None])
 def test_foreign_errors_stay_what_they_are(name):
     with pytest.raises(oslo_messaging.RemoteError), translated_errors():
         raise oslo_messaging.RemoteError(name, "text", [])
-    with pytest.raises(errors.NoValidHost) as caught, translated_errors():
+    with pytest.raises(errors.NoValidHost, match="^Scheduling failed$"), translated_errors():
         raise oslo_messaging.RemoteError("NoValidHost", "Scheduling failed", [])
-    assert (str(caught.value), caught.value.kwargs) == ("Scheduling failed", {"code": 500})
