@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import oslo_messaging
 from oslo_log import log as logging
+from oslo_utils import versionutils
 
 from scheduler import errors
 from scheduler.explain.recorder import identified
@@ -61,19 +62,14 @@ CALLER_ERRORS: Final = (
 """The caller's fault: sent back, and one line here instead of a traceback."""
 
 
-class EndpointPolicy(oslo_messaging.ExplicitRPCAccessPolicy):
-    """Only methods that say so can be called (``expose``): not one that came in by accident."""
-
-    def is_allowed(self, endpoint: Any, method: str) -> bool:
-        """True when *method* of *endpoint* may be called from outside."""
-        return not method.startswith("_") and bool(super().is_allowed(endpoint, method))
-
-
 class Dispatcher(oslo_messaging.RPCDispatcher):
-    """The library's dispatcher behind checks of the form of each message."""
+    """The library's dispatcher behind checks of the form of each message.
+
+    Only methods that say so can be called (``expose``): not one that came in by accident.
+    """
 
     def __init__(self, *args: Any, in_flight: InFlightRequests, monitor: CallMonitor) -> None:
-        super().__init__(*args, EndpointPolicy)
+        super().__init__(*args, oslo_messaging.ExplicitRPCAccessPolicy)
         self.in_flight = in_flight
         self.monitor = monitor
         #: Callers use few of the methods, in few versions.
@@ -117,8 +113,11 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
     def _method(self, name: str, namespace: str | None, version: str) -> Any:
         for endpoint in self.endpoints:
             target = getattr(endpoint, "target", DEFAULT_TARGET)
-            accepts = _accepts(target, namespace, version)
-            if accepts and self.access_policy.is_allowed(endpoint, name):
+            if (
+                namespace in target.accepted_namespaces
+                and versionutils.is_compatible(version, target.version or DEFAULT_VERSION)
+                and self.access_policy.is_allowed(endpoint, name)
+            ):
                 return getattr(endpoint, name)
         return None
 
@@ -190,17 +189,6 @@ def _check_form(message: dict[str, Any]) -> None:
     version = message.get("version", DEFAULT_VERSION)
     if not isinstance(version, str) or not VERSION_PATTERN.fullmatch(version):
         raise errors.InvalidRequest(field="version", reason=f"{version!r} is not a version")
-
-
-def _accepts(target: oslo_messaging.Target, namespace: str | None, version: str) -> bool:
-    """True when the *namespace* is the target's and the *version* not newer than it."""
-    if namespace not in target.accepted_namespaces:
-        return False
-    offered, wanted = (
-        tuple(int(part) for part in text.split("."))
-        for text in (target.version or DEFAULT_VERSION, version)
-    )
-    return offered[0] == wanted[0] and wanted[1:] <= (*offered[1:], 0)[: len(wanted) - 1]
 
 
 def _answer_to(error: Exception, message: Mapping[str, Any], context: Any) -> Exception:
