@@ -3,10 +3,11 @@
 Rules about who may set what are in ``policies`` and ``constraints``.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
+
+from oslo_utils import strutils
 
 from scheduler import objects
 from scheduler.errors import InvalidRequest
@@ -123,8 +124,6 @@ def requires_threads(flavor: objects.Flavor | None, image: objects.ImageMeta | N
 
 
 _SIZE_WORDS = {"small": SMALL_PAGES, "large": LARGE_PAGES, "any": ANY_PAGES}
-_SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<prefix>[KMGT]?)i?(?P<unit>B|b|bit)")
-_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def newton_size_kb(text: str) -> int:
@@ -146,11 +145,7 @@ def current_size_kb(text: str) -> int | None:
 
 
 def _with_unit(text: str) -> int:
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is neither a page size nor one of {', '.join(_SIZE_WORDS)}")
-    size = float(match["number"]) * 1024 ** _POWERS[match["prefix"]]
-    return _positive(int(size / (1024 if match["unit"] == "B" else 8 * 1024)))
+    return _positive(int(strutils.string_to_bytes(text)) // 1024)
 
 
 def _positive(size_kb: int) -> int:
