@@ -60,9 +60,8 @@ class Reloading:
         else:
             return self._taken_over(change, warns=warns)
         # Out of the handler, where the library would add the error to the line.
-        is_said = warns or isinstance(refusal, errors.StateUnavailable)  # of this worker alone
         said = mistakes.line(refusal, startup.used_files(self.conf))
-        level = logging.ERROR if is_said else logging.DEBUG
+        level = logging.ERROR if warns else logging.DEBUG
         LOG.log(level, "The configuration stays as it was: %s", said)
         return Outcome.REFUSED
 

@@ -140,14 +140,9 @@ class CellsReader:
         self._aggregate_readers: list[AggregateReader] = []
         self._aggregates: list[Sequence[objects.Aggregate]] = []
 
-    def read_more(self, conf: Any) -> bool:
-        """Read from now on what *conf* needs, too; whether that calls for a full read.
-
-        What is read already is not given up.
-        """
-        is_more = _weighs_images(conf) and not self._weighs_images
-        self._weighs_images |= is_more
-        return is_more
+    def read_more(self, conf: Any) -> None:
+        """Read from now on what *conf* needs, too; what is read already is not given up."""
+        self._weighs_images |= _weighs_images(conf)
 
     def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
         """Per cell the changes since the last read (*now*: naive UTC), or everything.

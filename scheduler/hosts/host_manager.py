@@ -77,8 +77,6 @@ class HostManager:
         #: True when the latest read failed: decisions are on the state before it.
         self.is_failing = False
         self.read_listeners: list[Listener] = []
-        #: Done with the next full read, under the lock, before what it found is applied.
-        self._at_next_read: Callable[[], None] | None = None
 
     def _take_intervals(self, conf: Any) -> None:
         self._full_interval_seconds = conf.scheduler.full_refresh_interval_seconds
@@ -145,33 +143,22 @@ class HostManager:
 
     def refresh_everything(self) -> None:
         """The same with a full read, which repairs whatever the reads of changes missed."""
+        self._shared.wait()  # a full read under way may have begun too early
         self._full_at = None
         self.refresh()
 
     def reconfigure(self, conf: Any, others: Callable[[], None]) -> None:
         """Put *conf* in force between two decisions, together with what *others* puts in force.
 
-        Everything is read again, as rows may count differently now.  While the database does not
-        answer, that is left to the next read where they do not; where they do, StateUnavailable
-        is raised and nothing has changed.
+        Then everything is read again, as *conf* may want more of it.
         """
-        ratios = semantics.Ratios.from_conf(conf)
-
-        def take() -> None:
+        self._reader.read_more(conf)
+        with self.lock:
             self._take_intervals(conf)
-            self._updater.ratios = ratios
+            self._updater.set_ratios(semantics.Ratios.from_conf(conf))
             others()
-
-        needs_read = self._reader.read_more(conf) or ratios != self._updater.ratios
-        self._at_next_read, self._full_at = take, None
-        try:
-            self._shared()
-        except _ReadFailed as error:
-            if needs_read:
-                raise errors.StateUnavailable(reason="it could not be read") from error
-            LOG.warning("The state of the compute hosts could not be read with the reload.")
-            with self.lock:
-                take()
+        with contextlib.suppress(errors.StateUnavailable):
+            self.refresh_everything()
 
     def cell_health(self) -> list[CellHealth]:
         """Health of each cell; empty for a fleet that is not divided into cells."""
@@ -244,15 +231,10 @@ class HostManager:
         self.is_failing = False
 
     def _read_and_apply(self, began: float, cost: ReadCost) -> None:
-        take, self._at_next_read = self._at_next_read, None
-        if take is not None:
-            self._full_at = None
         full = self._full_at is None or is_due(self._full_at, self._full_interval_seconds, began)
         self.reservations.read_claims()
         several = self._reader.read(_naive_utc(began), full=full)
         with self.lock:
-            if take is not None:
-                take()
             for changes in several:
                 self._updater.apply(changes, began, cost)
                 if changes.aggregates is not None:

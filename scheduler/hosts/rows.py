@@ -166,6 +166,16 @@ def _count(stats: dict[str, Any], name: str, row: Any, complaints: Complaints) -
         return 0
 
 
+def apply_ratios(table: HostTable, ratios: Ratios) -> None:
+    """Give rows that leave a ratio to the configuration that of *ratios*."""
+    left_open = table.column("ratios_left_open")
+    for name, bit in columns.RATIO_BITS.items():
+        ratio = getattr(ratios, name.partition("_")[0])
+        for row in table.rows.values():
+            if left_open[row] & bit:
+                table.update(row, {name: ratio})
+
+
 class TableUpdater:
     """Applies changes to one table and its reservations.  The caller holds the decision lock."""
 
@@ -180,7 +190,7 @@ class TableUpdater:
     ) -> None:
         self.reservations = reservations
         self.table: HostTable = reservations.table
-        self.ratios = ratios
+        self._ratios = ratios
         self._semantics = chosen
         self._knows_bare_metal = knows_bare_metal
         self._undivided = Cell(cell_uuid)
@@ -242,6 +252,11 @@ class TableUpdater:
         service = None if host is None else self.table.services.get(host)
         return host if service is not None and service["id"] == service_id else None
 
+    def set_ratios(self, ratios: Ratios) -> None:
+        """Count hosts by *ratios*, as far as these leave it to the configuration."""
+        self._ratios = ratios
+        apply_ratios(self.table, ratios)
+
     def set_aggregates(self, aggregates: Iterable[objects.Aggregate]) -> None:
         """Make *aggregates* all there are."""
         of_host: dict[str, tuple[objects.Aggregate, ...]] = {}
@@ -287,7 +302,7 @@ class TableUpdater:
             return
         found = values(
             row,
-            self.ratios,
+            self._ratios,
             cell.uuid,
             knows_bare_metal=self._knows_bare_metal,
             complaints=self._complaints,

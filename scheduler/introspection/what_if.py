@@ -24,6 +24,7 @@ from scheduler.filters.registry import names_available
 from scheduler.hosts import columns
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.reservations import Reservations
+from scheduler.hosts.rows import apply_ratios
 from scheduler.hosts.table import HostTable, Key
 from scheduler.introspection import hypothetical_hosts
 from scheduler.introspection.host_dump import in_order
@@ -243,15 +244,11 @@ def _without_own_reservations(
 
 def _apply_ratios(table: HostTable, conf: Any, values: Mapping[Name, Any]) -> Iterator[str]:
     """Give rows that leave a ratio to the configuration the one of the changed *conf*."""
-    ratios = Ratios.from_conf(conf)
+    apply_ratios(table, Ratios.from_conf(conf))
     left_open = table.column("ratios_left_open")
     for name, bit in columns.RATIO_BITS.items():
-        if not any(option.endswith(name) for _group, option in values):
-            continue
-        rows = [row for row in table.rows.values() if left_open[row] & bit]
-        for row in rows:
-            table.update(row, {name: getattr(ratios, name.partition("_")[0])})
-        if stated := len(table) - len(rows):
+        stated = sum(not left_open[row] & bit for row in table.rows.values())
+        if stated and any(option.endswith(name) for _group, option in values):
             yield f"{stated} of {len(table)} hosts state a {name} of their own."
 
 

@@ -82,10 +82,8 @@ class RowFleet:
         """Nothing: rows in memory always answer."""
         return ()
 
-    def read_more(self, conf: Any) -> bool:
-        """Everything is read anyway."""
-        del conf
-        return False
+    def read_more(self, conf: Any) -> None:
+        """Nothing: everything is read anyway."""
 
     def services(self, topic: str) -> Sequence[Any]:
         return [row for row in self._services if row.topic == topic]

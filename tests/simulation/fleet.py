@@ -131,7 +131,5 @@ class ModelReader:
         """No cells."""
         return ()
 
-    def read_more(self, conf: Any) -> bool:
+    def read_more(self, conf: Any) -> None:
         """Nothing more."""
-        del conf
-        return False
