@@ -191,7 +191,7 @@ class AlternateClaims(Claims):
         row = table.put(key, rows.values(report, self._ratios, None))
         reported_at, now = table.value(row, "updated_at"), self._clock()
         for each in claimed:
-            terms, instance = terms_of(each, key), found.get(each.consumer_uuid)
+            terms, instance = terms_of(each), found.get(each.consumer_uuid)
             if end_of(terms, instance, reported_at, now) is None:
                 consume(table, row, amounts.of_row(each, self._fitting))
 

@@ -68,7 +68,7 @@ def differences(
         key = claim.host, claim.node
         node, instance = node_of_key.get(key), fleet.instances.get(claim.consumer_uuid)
         reported_at = NEVER if node is None else seconds(node.updated_at)
-        end = instances.end_of(instances.terms_of(claim, key), instance, reported_at, now)
+        end = instances.end_of(instances.terms_of(claim), instance, reported_at, now)
         if node is None:
             note(claim, "no compute node", "there is no such compute node")
         if end is not None:

@@ -45,22 +45,16 @@ class Counted(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Claim:
-    """One claim as this worker knows it: its reservation, and its row once it has one.
+    """The claim of one reservation as this worker knows it, with its row once it has one.
 
     Its decision *is_valid* until a foreign claim on the host is counted; *since* is the number of
     the first read that must find the claim, None while it is not written.
     """
 
-    reservation: Reservation
     consumer: str
     is_valid: bool = False
     row: Any = None
     since: int | None = None
-
-
-def db_key(key: Key) -> claim_rows.Key:
-    """The key of a host as the tables have it."""
-    return key[0], key[1] or ""
 
 
 class SharedReservations(Reservations):
@@ -101,8 +95,7 @@ class SharedReservations(Reservations):
         self._judged = self._stale = 0
         self.reader = reader
         self._fitting = fitting
-        self._claims: dict[Reservation, Claim] = {}
-        self._of_id: dict[int, Claim] = {}
+        self._of_id: dict[int, Reservation] = {}
         self._read: ClaimRead | None = None
 
     # --- decisions -----------------------------------------------------------------------
@@ -110,20 +103,16 @@ class SharedReservations(Reservations):
     def _reserved(self, reservation: Reservation, name: str | None) -> None:
         """See the base class: a claim is to be made of it."""
         consumer = name or f"{UNNAMED}{secrets.token_hex(8)}"
-        self._claims[reservation] = Claim(reservation, consumer, reservation.key in self.counted)
+        reservation.claim = Claim(consumer, reservation.key in self.counted)
         if reservation.key not in self.counted:
             self.reader.want_all()
 
     def confirm(self, reservations: Iterable[Reservation]) -> None:
         """Nothing yet: a decision stands when it is written."""
 
-    def claim(self, reservation: Reservation) -> Claim:
-        """The claim of *reservation*, written or not."""
-        return self._claims[reservation]
-
     def is_valid(self, reservation: Reservation) -> bool:
         """True when the decision knew all that is known to be claimed on the host."""
-        return self._claims[reservation].is_valid and reservation.key in self.counted
+        return reservation.key in self.counted and bool(reservation.claim.is_valid)
 
     def moves(self, keys: Iterable[Key]) -> dict[Key, Move]:
         """Moves of these hosts, all counted, to new generations."""
@@ -137,24 +126,23 @@ class SharedReservations(Reservations):
         """
         return [
             each
-            for each, claim in self._claims.items()
-            if claim.since is None
-            or claim.since > self._judged
+            for each in self
+            if each.claim.since is None
+            or each.claim.since > self._judged
             or each.instance is not None
             and each.instance.host == each.key[0]
         ]
 
     def claim_of(self, consumer: str) -> Any:
         """The row of the latest open claim of *consumer*, None where none is known."""
-        several = (self._claims[each].row for each in self.of((consumer,)))
+        several = (each.claim.row for each in self.of((consumer,)))
         return max(filter(None, several), key=lambda row: row.id, default=None)
 
     def release(self, reservation: Reservation) -> None:
         """See the base class."""
         super().release(reservation)
-        claim = self._claims.pop(reservation)
-        if claim.row is not None:
-            self._of_id.pop(claim.row.id, None)
+        if reservation.claim.row is not None:
+            self._of_id.pop(reservation.claim.row.id, None)
 
     def written(
         self,
@@ -169,12 +157,12 @@ class SharedReservations(Reservations):
         """
         answered = {each["consumer_uuid"]: each for each in values}
         for reservation in reservations:
-            claim = self._claims[reservation]
+            claim = reservation.claim
             row = of_consumer[claim.consumer]
             if not self._is_replaced(row):
                 self._answered[claim.consumer] = answered[claim.consumer]
             claim.since = self.reader.reads + 1
-            self._attach(claim, row)
+            self._attach(reservation, row)
             self.reader.ids.written.add((row.id, row.generation))
         for key, move in moves.items():
             counted = self.counted.get(key)
@@ -190,8 +178,8 @@ class SharedReservations(Reservations):
 
     def _is_replaced(self, row: Any) -> bool:
         """True when a later claim of its consumer is known: others wrote it meanwhile."""
-        known = (self._claims[each].row for each in self.of((row.consumer_uuid,)))
-        return any(each is not None and each.id > row.id for each in known)
+        latest = self.claim_of(row.consumer_uuid)
+        return latest is not None and latest.id > row.id
 
     def forget(self, keys: Iterable[Key]) -> None:
         """Know no generation of these hosts: the next read of all claims learns it anew."""
@@ -226,8 +214,8 @@ class SharedReservations(Reservations):
         is_idle = not 0 <= self.clock() - self.reader.read_at < LOOK_SECONDS
         return self._writes_again or bool(self._answered) and is_idle
 
-    def _uncounted(self) -> list[claim_rows.Key]:
-        return [db_key(key) for key in list(self.table.rows) if key not in self.counted]
+    def _uncounted(self) -> list[Key]:
+        return [key for key in list(self.table.rows) if key not in self.counted]
 
     def count_new(self, read: ClaimRead, *, reports_follow: bool = False) -> None:
         """Count the claims of *read*, and know the generations that follow the known ones.
@@ -245,11 +233,11 @@ class SharedReservations(Reservations):
             if row.host == claim_rows.NO_HOST:
                 self._hold(row)
                 continue
-            is_own, key = row.generation in self.in_flight, self._key_of(row)
+            is_own, key = row.generation in self.in_flight, (row.host, row.node)
             if not is_own and (row.closed_at is None or not reports_follow):
                 # A read that is under way may have been too early for it.
                 self._count(row, key, read.number if reports_follow else self.reader.reads + 1)
-            if db_key(key) not in read.hosts:
+            if key not in read.hosts:
                 self._follow(row, key, is_own=is_own)
 
     def _hold(self, row: Any) -> None:
@@ -267,13 +255,13 @@ class SharedReservations(Reservations):
         reservation = Reservation(
             key,
             amounts.of_row(row, self._fitting),
-            instances.terms_of(row, key),
+            instances.terms_of(row),
             row.consumer_uuid if is_named else None,
             TrackedInstance(row.consumer_uuid, *key, instance_type_id=row.flavor_id),
         )
+        reservation.claim = Claim(row.consumer_uuid, since=since)
         self.add(reservation)
-        claim = self._claims[reservation] = Claim(reservation, row.consumer_uuid, since=since)
-        self._attach(claim, row)
+        self._attach(reservation, row)
         self.reader.ids.add([(row.id, row.generation)])
 
     def _follow(self, row: Any, key: Key, *, is_own: bool) -> None:
@@ -291,17 +279,12 @@ class SharedReservations(Reservations):
     def _outdate(self, key: Key) -> None:
         """No decision made until now knew all that is counted on the host."""
         for reservation in self.on(key):
-            self._claims[reservation].is_valid = False
+            reservation.claim.is_valid = False
 
-    def _attach(self, claim: Claim, row: Any) -> None:
-        claim.row = row
-        self._touched[claim.reservation] = None
-        self._of_id[row.id] = claim
-
-    def _key_of(self, row: Any) -> Key:
-        if not row.node and (row.host, "") not in self.table.rows:
-            return row.host, None
-        return row.host, row.node
+    def _attach(self, reservation: Reservation, row: Any) -> None:
+        reservation.claim.row = row
+        self._touched[reservation] = None
+        self._of_id[row.id] = reservation
 
     def take_claims(self) -> None:
         """Count what the last read found; the reports of all hosts were read after it."""
@@ -313,8 +296,7 @@ class SharedReservations(Reservations):
         if read.number <= self._stale:
             return
         self.reader.taken(read)
-        for row in read.hosts.values():
-            key = self._key_of(row)
+        for key, row in read.hosts.items():
             self.counted[key] = Counted(row.id, row.generation)
             self._outdate(key)
         for number in self._of_id.keys() & read.closed_ids:
@@ -336,27 +318,27 @@ class SharedReservations(Reservations):
         else:
             self._answered.clear()
         # Not by id: ids come again, and one that this worker has just written may be another's.
-        for claim in [each for each in self._claims.values() if each.row is not None]:
-            self.release(claim.reservation)
+        self.release_all([each for each in self if each.claim.row is not None])
         self.over.clear()
         self.counted.clear()
         self.reader.start_over()
 
     # --- the end of claims ---------------------------------------------------------------
 
-    def _end(self, claim: Claim) -> None:
+    def _end(self, reservation: Reservation) -> None:
+        claim = reservation.claim
         answered = self._answered.get(claim.consumer)
         if answered is not None and answered["request_id"] == claim.row.request_id:
             del self._answered[claim.consumer]
-        self.release(claim.reservation)
-        for later in self.of((claim.reservation.uuid,)):
+        self.release(reservation)
+        for later in self.of((reservation.uuid,)):
             self._show(later)
 
     def settle(self, now: float, found: Sequence[Any] = ()) -> None:
         """End every claim that the rows just read speak of."""
         self.note(found)
         for reservation in self._to_judge(now):
-            claim = self._claims[reservation]
+            claim = reservation.claim
             if claim.since is None:
                 continue
             if claim.since > self._judged:
@@ -366,4 +348,4 @@ class SharedReservations(Reservations):
                 own, foreign = CLOSE_OWN_AFTER_SECONDS, CLOSE_FOREIGN_AFTER_SECONDS
                 due_at = now + (own if is_own else foreign)
                 self.over[claim.row.id] = due_at, claim.row.generation
-                self._end(claim)
+                self._end(reservation)

@@ -17,7 +17,7 @@ from scheduler import concurrency, errors
 from scheduler.claims import amounts
 from scheduler.claims.backend import Booked, Decided, Lost, Repeated, Result
 from scheduler.claims.reader import utc
-from scheduler.claims.shared_reservations import SharedReservations, db_key
+from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.db import claims as claim_rows
 from scheduler.db.claims import Move
 from scheduler.db.database import FAILURES, is_lock_timeout
@@ -264,7 +264,7 @@ class ClaimWriter:
 
     def _consumers(self, batch: list[Write]) -> list[str]:
         several = [each for one in _open(batch) for each in one.decided.reservations]
-        return [self.reservations.claim(each).consumer for each in several]
+        return [each.claim.consumer for each in several]
 
     def _values(self, one: Write, moves: Mapping[Key, Move]) -> Iterator[dict[str, Any]]:
         """The rows of the claims of one request."""
@@ -272,9 +272,9 @@ class ClaimWriter:
             one.decided.reservations, one.decided.selections, strict=True
         ):
             terms, move = reservation.terms, moves[reservation.key]
-            host, node = db_key(reservation.key)
+            host, node = reservation.key
             yield {
-                "consumer_uuid": self.reservations.claim(reservation).consumer,
+                "consumer_uuid": reservation.claim.consumer,
                 "host": host,
                 "node": node,
                 "generation": move.generation,

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from scheduler import errors, objects
 from scheduler.db.fleet_rows import IMAGE_KEY_PREFIX
 from scheduler.hosts.columns import seconds
-from scheduler.hosts.table import Key
 
 #: (property, text of its value) of one image.
 Properties = frozenset[tuple[str, str]]
@@ -98,10 +97,10 @@ class Terms(NamedTuple):
     expires_at: float
 
 
-def terms_of(row: Any, key: Key) -> Terms:
-    """Those of the claim of *row*, on the host that the table knows as *key*."""
+def terms_of(row: Any) -> Terms:
+    """Those of the claim of *row*."""
     created_at, expires_at = seconds(row.created_at), seconds(row.expires_at)
-    return Terms(*key, row.source_host, row.flavor_id, created_at, expires_at)
+    return Terms(row.host, row.node, row.source_host, row.flavor_id, created_at, expires_at)
 
 
 def end_of(terms: Terms, instance: Any, reported_at: float, now: float) -> End | None:

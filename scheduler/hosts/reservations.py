@@ -41,6 +41,8 @@ class Reservation:
     hardware: numa.Placement | None = None
     #: The instance's row, once one was read.
     instance: Any = None
+    #: Its claim, as the back end knows it.
+    claim: Any = None
 
     @property
     def last_second(self) -> int:

@@ -32,7 +32,7 @@ _COPIED = (
 _VERSIONS = ("changed_at", "given_at")
 _INTEGERS = frozenset(columns.INT_COLUMNS)
 _NO_SERVICE: Mapping[str, Any] = MappingProxyType({})
-Key = tuple[str, str | None]
+Key = tuple[str, str]
 
 
 class HostTable:
@@ -63,7 +63,7 @@ class HostTable:
         self.aggregates_of_host: Mapping[str, tuple[Any, ...]] = {}
         self.instances: dict[str, dict[str, Any]] = {}
         #: Reports of compute nodes of Havana's kind about themselves, besides their row.
-        self.capabilities: dict[Key, Mapping[str, Any]] = {}
+        self.capabilities: dict[tuple[str, str | None], Mapping[str, Any]] = {}
         self.host_of_instance: dict[str, str] = {}
         #: The cells that the fleet is divided into, and whether each is disabled; may be empty.
         self.cells: dict[str, bool] = {}

@@ -201,7 +201,5 @@ def test_a_reservation_expires(instance, now, end):
 
 def test_the_terms_of_a_claim():
     created_at, expires_at = (EPOCH + datetime.timedelta(seconds=s) for s in (CREATED, EXPIRES))
-    claim = SimpleNamespace(
-        source_host="h0", flavor_id=7, created_at=created_at, expires_at=expires_at
-    )
-    assert instances.terms_of(claim, ("h1", "n1")) == MOVE
+    claim = SimpleNamespace(**MOVE._asdict() | {"created_at": created_at, "expires_at": expires_at})
+    assert instances.terms_of(claim) == MOVE
