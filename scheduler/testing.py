@@ -84,7 +84,8 @@ def a_host(
             for number, metadata in enumerate(aggregates, 1)
         )
         table.set_aggregates(known)
-    table.set_service(host, {"host": host, "disabled": False, **(service or {})}, last_seen)
+    record = {"host": host, "topic": "compute", "disabled": False, "forced_down": False}
+    table.set_service(host, {**record, **(service or {})}, last_seen)
     values = {"node_id": len(table) + 1, **HOST, **columns}
     documents = {
         name: json.dumps(value)
@@ -148,14 +149,6 @@ class _Fleet(HostManager):
 
     def refresh(self, arrived_at: float | None = None) -> None:
         """There is nothing to read."""
-
-    def hosts_up(self, topic: str) -> list[str]:
-        """Those enabled and heard from."""
-        del topic
-        scope = Scope(self.table, NOW, self.service_down_time_seconds)
-        hosts = Candidates(scope, self.table.order)
-        up = hosts.service_up & ~hosts.service_disabled
-        return [state.host for state in hosts.take(up).states()]
 
 
 class Decider:

@@ -185,15 +185,6 @@ class CellsReader:
                 LOG.debug("No heartbeats of %s: %s", member.reader.database.masked_url, error)
         return found
 
-    def services(self, topic: str) -> Sequence[Any]:
-        answers = self._ask_all(lambda member: member.reader.services(topic))
-        return [
-            row
-            for member, found in answers.items()
-            if member.cell is None or not member.cell.disabled
-            for row in found
-        ]
-
     def cell_health(self) -> Sequence[CellHealth]:
         return [each.health for each in self._members.values() if each.cell]
 

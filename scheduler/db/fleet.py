@@ -104,10 +104,6 @@ class FleetReader:
         """True when the last reads found changes of aggregates, too."""
         return self._reads_aggregates and isinstance(self._poll, fleet_poll.ChangesPoll)
 
-    def services(self, topic: str) -> Sequence[Any]:
-        with self.database.read() as connection:
-            return fleet_rows.of_topic(connection, topic)
-
     def close(self) -> None:
         self._session.close()
         self._heartbeats.close()

@@ -235,9 +235,3 @@ def living_services(connection: sa.Connection, ids: Collection[int] | None = Non
     if ids is None:
         return connection.execute(query).all()
     return rows.select_in(connection, query, _TABLE.c.id, sorted(ids))
-
-
-def of_topic(connection: sa.Connection, topic: str) -> Sequence[Any]:
-    """Every living service of *topic*, whatever its state, by id."""
-    query = sa.select(*_TABLE.c).where(_TABLE.c.topic == topic, _TABLE.c.deleted == 0)
-    return connection.execute(query.order_by(_TABLE.c.id)).all()

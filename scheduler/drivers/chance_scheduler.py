@@ -4,7 +4,6 @@ Newton's answer leaves the node open and the compute service then takes its firs
 first node is named, because a Selection must name one.
 """
 
-import contextlib
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -57,16 +56,12 @@ class ChanceScheduler(Scheduler):
             raise errors.NoValidHost(reason="Could not find another compute")
         record.drawn_from = tuple(hosts)
         manager = self.host_manager
-        manager.refresh(getattr(context, "arrived_at", None))
-        states: dict[str, HostState] = {}
         with manager.lock:
-            for host in hosts:
-                with contextlib.suppress(errors.ComputeHostNotFound):
-                    states[host] = manager.state_of(host)
-            if not states:
+            known = [host for host in hosts if host in manager.table.rows_of_host]
+            if not known:
                 raise errors.ComputeHostNotFound(host=", ".join(hosts))
-            drawn = self.draw(self.rng, [host for host in hosts if host in states], count)
-            return [[_selection(states[host])] for host in drawn]
+            drawn = self.draw(self.rng, known, count)
+            return [[_selection(manager.state_of(host))] for host in drawn]
 
 
 def _selection(state: HostState) -> objects.Selection:

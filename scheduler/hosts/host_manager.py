@@ -165,18 +165,22 @@ class HostManager:
         return list(self._reader.cell_health())
 
     def hosts_up(self, topic: str) -> list[str]:
-        """Hosts of the enabled services of *topic* that live, one entry per service row.
+        """Hosts of the enabled compute services of *topic* that live, as of now.
 
         Reference page scheduling, sections 1.1 and 10.
         """
+        self.refresh()
         now, tolerance = self.clock(), self.service_down_time_seconds
-        return [
-            row.host
-            for row in self._reader.services(topic)
-            if not row.disabled
-            and not row.forced_down
-            and abs(now - rows.last_seen(row, self._semantics)) <= tolerance
-        ]
+        with self.lock:
+            table = self.table
+            return [
+                host
+                for host, service in table.services.items()
+                if service["topic"] == topic
+                and not (service["disabled"] or service["forced_down"])
+                and abs(now - table.last_seen[host]) <= tolerance
+                and not table.cells.get(self._updater.cell_of_host.get(host, ""))
+            ]
 
     def state_of(self, host: str, node: str | None = None) -> HostState:
         """*host* by its compute node *node*, or the first, as last read; ComputeHostNotFound."""

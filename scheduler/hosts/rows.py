@@ -195,7 +195,7 @@ class TableUpdater:
         self._knows_bare_metal = knows_bare_metal
         self._undivided = Cell(cell_uuid)
         self._read_at: dict[str, float] = {}
-        self._cell_of_host: dict[str, str] = {}
+        self.cell_of_host: dict[str, str] = {}
         #: Host names by the ids of their services, per cell.
         self._service_hosts: dict[str, dict[int, str]] = {}
         #: Hosts that have no service, and since when.
@@ -292,11 +292,11 @@ class TableUpdater:
             ids = {each for each in table.incomplete if each >> _ID_BITS == cell.number}
         table.incomplete = table.incomplete - ids | incomplete.keys()
         for known_as in table.rows.keys() - live if changes.full else ():
-            if self._cell_of_host.get(known_as[0]) == cell.uuid:
+            if self.cell_of_host.get(known_as[0]) == cell.uuid:
                 self._remove(known_as)
 
     def _node(self, row: Any, known_as: Key, node_id: int, cell: Cell) -> None:
-        self._cell_of_host[known_as[0]] = cell.uuid
+        self.cell_of_host[known_as[0]] = cell.uuid
         self._rename(node_id, known_as)
         if not self.reservations.accepts(known_as, seconds(row.updated_at)):
             return
@@ -324,12 +324,12 @@ class TableUpdater:
 
     def _services(self, records: Sequence[Any], cell: Cell) -> None:
         for host in self.table.services.keys() - {record.host for record in records}:
-            if self._cell_of_host.get(host) == cell.uuid:
+            if self.cell_of_host.get(host) == cell.uuid:
                 self.table.set_service(host, None, 0.0)
         self._service_hosts[cell.uuid] = {record.id: record.host for record in records}
         for record in records:
             if record.host is not None:
-                self._cell_of_host[record.host] = cell.uuid
+                self.cell_of_host[record.host] = cell.uuid
                 self._service(record)
 
     def _service(self, record: Any) -> None:
@@ -357,7 +357,7 @@ class TableUpdater:
             gone.update(
                 uuid
                 for uuid, host in table.host_of_instance.items()
-                if uuid not in live and self._cell_of_host.get(host, cell.uuid) == cell.uuid
+                if uuid not in live and self.cell_of_host.get(host, cell.uuid) == cell.uuid
             )
         for uuid in gone:
             table.drop_instance(uuid)
@@ -383,7 +383,7 @@ class TableUpdater:
     def _forget_strangers(self) -> None:
         """Keep nothing of hosts that are gone, or that somebody reported and that never came."""
         known, capabilities = self.table.known_hosts(), self.table.capabilities
-        for host in self._cell_of_host.keys() - known:
-            del self._cell_of_host[host]
+        for host in self.cell_of_host.keys() - known:
+            del self.cell_of_host[host]
         for each in [each for each in capabilities if each[0] not in known]:
             del capabilities[each]

@@ -85,9 +85,6 @@ class RowFleet:
     def read_more(self, conf: Any) -> None:
         """Nothing: everything is read anyway."""
 
-    def services(self, topic: str) -> Sequence[Any]:
-        return [row for row in self._services if row.topic == topic]
-
     def _replace(self, whole: Mapping[str, Any]) -> None:
         if "services" in whole:
             self._services = [_row(tables.services, each) for each in whole["services"]]

@@ -123,10 +123,6 @@ class ModelReader:
         del now
         return ()
 
-    def services(self, topic: str) -> Sequence[Any]:
-        """Not asked for."""
-        raise NotImplementedError(topic)
-
     def cell_health(self) -> Sequence[CellHealth]:
         """No cells."""
         return ()
