@@ -51,12 +51,14 @@ def advise(command: Base, args: Any) -> Any:
     for cell, database in command.cells.items():
         if not cell and command.databases.has_cells:
             continue  # cell0 or the like: no compute hosts are read from it
-        for index in inspection.wanted_indexes(database):
-            state = "present" if index.exists else "missing"
-            if args.apply and not index.exists:
-                inspection.create_indexes(database, [index])
+        for index, exists in inspection.wanted_indexes(database).items():
+            state = "present" if exists else "missing"
+            if args.apply and not exists:
+                with database.write() as connection:
+                    index.create(connection)
                 state = "created"
-            rows.append((cell or None, index.table, ", ".join(index.columns), index.name, state))
+            columns = ", ".join(index.columns.keys())
+            rows.append((cell or None, str(index.table), columns, index.name, state))
     if all(row[-1] == "present" for row in rows):
         command.app.stderr.write("Nothing is needed.\n")
     return rows

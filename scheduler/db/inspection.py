@@ -9,7 +9,6 @@ import functools
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 from oslo_log import log as logging
@@ -150,41 +149,17 @@ def _may_write_service(database: Database) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class WantedIndex:
-    """An index on *columns* of *table*; *exists* if one begins with them."""
-
-    table: str
-    columns: tuple[str, ...]
-    exists: bool
-
-    @property
-    def name(self) -> str:
-        return f"{self.table}_{'_'.join(self.columns)}_idx"
-
-
-def wanted_indexes(database: Database) -> list[WantedIndex]:
-    """The indexes that help, as far as the *database* has their columns."""
-    found = []
+def wanted_indexes(database: Database) -> dict[sa.Index, bool]:
+    """The indexes that help, as far as *database* has their columns; True if one begins so."""
+    found = {}
     with database.read() as connection:
-        inspector = sa.inspect(connection)
         for name, wanted in _INDEXES.items():
-            there = {each["name"] for each in inspector.get_columns(name)}
-            keys: list[Any] = [
-                *inspector.get_indexes(name),
-                *inspector.get_unique_constraints(name),
-            ]
+            there = sa.Table(name, sa.MetaData(), autoload_with=connection, resolve_fks=False)
+            uniques = [each for each in there.constraints if isinstance(each, sa.UniqueConstraint)]
+            keys = [[*each.columns.keys()] for some in (there.indexes, uniques) for each in some]
             for columns in map(str.split, wanted):
-                exists = any(each["column_names"][: len(columns)] == columns for each in keys)
-                if there.issuperset(columns):
-                    found.append(WantedIndex(name, tuple(columns), exists))
+                if {*columns} <= {*there.c.keys()}:
+                    called = "_".join((name, *columns, "idx"))
+                    index = sa.Index(called, *(there.c[each] for each in columns))
+                    found[index] = any(each[: len(columns)] == columns for each in keys)
     return found
-
-
-def create_indexes(database: Database, indexes: Iterable[WantedIndex]) -> None:
-    """Create the *indexes*; raises DatabaseReadOnly, or oslo.db's error if it is refused."""
-    for index in indexes:
-        table = sa.Table(index.table, sa.MetaData(), *map(sa.Column, index.columns))
-        made = sa.Index(index.name, *(table.c[name] for name in index.columns))
-        with database.write() as connection:
-            made.create(connection)
