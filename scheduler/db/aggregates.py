@@ -138,9 +138,6 @@ class AggregateReader:
         if full or contents != self._seen:
             self._found, self._seen = list_all(connection), contents
 
-    def close(self) -> None:
-        self._session.close()
-
 
 def _contents(dialect: Dialect, table: sa.Table) -> list[sa.ScalarSelect[Any]]:
     """Subqueries of values that differ after any change of *table*: number and sum of its rows.

@@ -104,10 +104,6 @@ class FleetReader:
         """True when the last reads found changes of aggregates, too."""
         return self._reads_aggregates and isinstance(self._poll, fleet_poll.ChangesPoll)
 
-    def close(self) -> None:
-        self._session.close()
-        self._heartbeats.close()
-
     def read(
         self, now: datetime.datetime, *, full: bool = False, image_properties: bool = False
     ) -> Sequence[FleetChanges]:

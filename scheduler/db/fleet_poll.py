@@ -61,9 +61,6 @@ class HeartbeatReader:
         self._heard_at: datetime.datetime | None = None
         self.service_ids: Set[int] = frozenset()
 
-    def close(self) -> None:
-        self._session.close()
-
     def begin(self, connection: sa.Connection, now: datetime.datetime) -> None:
         """Note what is known with a full read, before it reads the services."""
         with self._reading:

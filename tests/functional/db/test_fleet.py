@@ -27,9 +27,7 @@ def report(database, host, free_ram_mb):
 
 @pytest.fixture
 def reader(database):
-    reader = FleetReader(database, OVERLAP)
-    yield reader
-    reader.close()
+    return FleetReader(database, OVERLAP)
 
 
 def changes_of(reader, *, full):
