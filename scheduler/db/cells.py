@@ -68,9 +68,7 @@ class Member:
         """True unless the cell is left out and does not answer again yet."""
         return not self.health.is_left_out or self._again.done()
 
-    def read(
-        self, now: datetime.datetime, *, full: bool, image_properties: bool
-    ) -> Sequence[FleetChanges]:
+    def read(self, now: datetime.datetime, *, full: bool, image_properties: bool) -> FleetChanges:
         """The changes in the cell; everything, if the last read was not used."""
         with self._reading:
             full = full or self.must_be_full
@@ -165,7 +163,7 @@ class CellsReader:
             for member in answers:
                 member.must_be_full = True
             raise
-        several = [changes for answer in answers.values() for changes in answer]
+        several: list[FleetChanges] = list(answers.values())
         several += self._gone(now, {each.cell.uuid for each in several if each.cell is not None})
         if of_all is not None:
             first = several[0] if several else FleetChanges(False, now)

@@ -31,7 +31,7 @@ from scheduler.conf import database as database_conf
 from scheduler.conf.effective import masked
 from scheduler.db import layout as layouts
 from scheduler.db import url as db_url
-from scheduler.db.layout import Layout, Statement
+from scheduler.db.layout import Layout
 from scheduler.db.limits import DEFAULT_LIMITS, TransactionLimits
 from scheduler.threads import in_thread
 
@@ -179,10 +179,6 @@ class Database:
                 if self._layout is not None:
                     layouts.listen(engine, self._layout)
             return self._layout or layouts.COMPLETE
-
-    def fitted(self, statement: Statement) -> Statement:
-        """*statement* for this database's columns; done anyway to what :meth:`read` executes."""
-        return self.layout.fitted(statement, self.dialect_name)
 
     def _create_engine(self) -> Engine:
         arguments = {name: self._settings[name] for name in ENGINE_OPTIONS}

@@ -106,7 +106,7 @@ class FleetReader:
 
     def read(
         self, now: datetime.datetime, *, full: bool = False, image_properties: bool = False
-    ) -> Sequence[FleetChanges]:
+    ) -> FleetChanges:
         """The changes since the last read (*now*: naive UTC), or everything.
 
         With *image_properties* those of the instances' images are part of the system metadata.
@@ -118,7 +118,7 @@ class FleetReader:
             heartbeats = self._heartbeats.read(now, fleet_poll.LATE_SECONDS)
         self._reads_images = image_properties
         changes = self._session.run(lambda connection: self._read(connection, now, full=full))
-        return [dataclasses.replace(changes, heartbeats=heartbeats)] if heartbeats else [changes]
+        return dataclasses.replace(changes, heartbeats=heartbeats) if heartbeats else changes
 
     def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
         """The heartbeats since the last call; what was committed late is left to the next read.

@@ -90,7 +90,8 @@ class Compiled:
     def execute(self, connection: sa.Connection, **literals: object) -> sa.CursorResult[Any]:
         """Execute it with SQL for the names in braces."""
         if self._sql is None:
-            fitted: Any = self._database.fitted(self._statement)
+            database = self._database
+            fitted = database.layout.fitted(self._statement, database.dialect_name)
             how = {"literal_binds": True}
             self._sql = str(fitted.compile(dialect=connection.dialect, compile_kwargs=how))
         return connection.exec_driver_sql(self._sql.format(**literals))

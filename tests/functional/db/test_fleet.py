@@ -31,7 +31,7 @@ def reader(database):
 
 
 def changes_of(reader, *, full):
-    (changes,) = reader.read(now(), full=full)
+    changes = reader.read(now(), full=full)
     return {row.host: row.free_ram_mb for row in changes.nodes}
 
 
@@ -105,13 +105,13 @@ def test_what_is_committed_late_is_found_beside_the_reads(empty_url):
     report(database, "late", 4096)
     stamp(created_at=began - 3600 * second)
     reader = FleetReader(database, 3 * second)
-    (changes,) = reader.read(began)
+    changes = reader.read(began)
     assert len(list(changes.nodes)) == 1
     stamp(free_ram_mb=1, updated_at=began - 30 * second)
     found = []
     for later in (second, 62 * second):
         (beside,) = reader.read_beside(began + later)
-        (changes,) = reader.read(began + later)
+        changes = reader.read(began + later)
         found.append([(row.host, row.free_ram_mb) for row in changes.nodes])
         assert (beside.full, changes.full) == (False, False)
     assert found == [[], [("late", 1)]]
@@ -121,7 +121,7 @@ def test_what_is_committed_late_is_found_beside_the_reads(empty_url):
 
 def test_an_interrupted_read_keeps_no_snapshot(database, reader):
     report(database, "h1", 4096)
-    (changes,) = reader.read(now())
+    changes = reader.read(now())
     rows = iter(changes.nodes)
     assert next(rows).free_ram_mb == 4096
     del rows, changes  # before the last of the rows was taken

@@ -115,12 +115,12 @@ def truncated(conn: Connection) -> None:
 def test_a_reader_reads_all_unless_it_knows_the_oldest_entry(database, host, history, later):
     reader = FleetReader(database, OVERLAP)
     for when in (NOW, NOW + OVERLAP / 6):
-        (first,) = reader.read(when)
+        first = reader.read(when)
         list(first.nodes)
     assert not first.full
     if history is not None:
         with database.write() as conn:
             history(conn)
-    (found,) = reader.read(NOW + later)
+    found = reader.read(NOW + later)
     list(found.nodes)
     assert found.full is (history is not None)

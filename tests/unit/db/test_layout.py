@@ -96,17 +96,17 @@ def test_the_fleet_is_read(cell):
         registration.put_nodes(conn, [values])
         (node,) = compute_nodes.list_all(conn)
     reader = FleetReader(cell, datetime.timedelta(seconds=60))
-    (changes,) = reader.read(NOW)
+    changes = reader.read(NOW)
     assert [(row.host, row.free_ram_mb) for row in changes.nodes] == [("h1", 100)]
     assert [(row.host, row.disabled) for row in changes.services] == [("h1", True)]
     with cell.write() as conn:
         registration.update_node(conn, node.id, {"free_ram_mb": 50, "mapped": 1}, NOW)
-    (changes,) = reader.read(NOW)
+    changes = reader.read(NOW)
     assert (changes.full, [row.free_ram_mb for row in changes.nodes]) == (False, [50])
     assert changes.services is None
     with cell.write() as conn:
         services.change(conn, "h1", "nova-compute", disabled=False)
-    (changes,) = reader.read(NOW)
+    changes = reader.read(NOW)
     assert [(row.host, row.disabled) for row in changes.changed_services] == [("h1", False)]
 
 
@@ -135,7 +135,9 @@ def test_an_absent_column_is_null_wherever_it_stands(cell):
     with cell.write() as conn:
         registration.put_services(conn, ["h1"], 74)
         found = {name: conn.execute(each).all() for name, each in statements.items()}
-        plain = conn.execute(cell.fitted(sa.select(table.c.host, table.c.uuid))).one()
+        plain = conn.execute(
+            cell.layout.fitted(sa.select(table.c.host, table.c.uuid), cell.dialect_name)
+        ).one()
     assert found == {"whole table": [], "function": [(None,)], "coalesced": [("none",)]}
     assert (plain.host, plain.uuid) == ("h1", None)
 
@@ -154,7 +156,7 @@ def test_a_node_without_a_host_is_on_that_of_its_service(cell):
         registration.update_node(conn, 1, {"free_ram_mb": 5})
         put_node(conn, "h2", "n2", node_values(free_ram_mb=7))
         assert [each.free_ram_mb for each in compute_nodes.list_all(conn)] == [5, 7]
-    (changes,) = FleetReader(cell, datetime.timedelta(seconds=60)).read(NOW)
+    changes = FleetReader(cell, datetime.timedelta(seconds=60)).read(NOW)
     assert [row.host for row in changes.nodes] == ["h1", "h2"]
 
 
@@ -171,6 +173,6 @@ def test_havanas_nodes_have_no_host_at_all(empty_url):
         ids = registration.put_services(conn, ["h1"], 1)
         values = node_values(free_disk_gb=1, service_id=ids["h1"], hypervisor_hostname="n1")
         rows.insert(conn, tables.compute_nodes, **{**registration.NODE_DEFAULTS, **values})
-    (changes,) = FleetReader(database, datetime.timedelta(seconds=60)).read(NOW)
+    changes = FleetReader(database, datetime.timedelta(seconds=60)).read(NOW)
     database.dispose()
     assert [(row.host, row.uuid, row.metrics) for row in changes.nodes] == [("h1", None, None)]

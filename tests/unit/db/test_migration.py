@@ -137,11 +137,11 @@ def test_daemons_of_the_version_before_go_on_through_an_upgrade(empty_url):
         migration.check_ready(database)
         reader = FleetReader(database, datetime.timedelta(seconds=3))
         for _ in range(2):
-            (first,) = reader.read(NOW)
+            first = reader.read(NOW)
             list(first.nodes)
         with database.write() as conn:
             aggregates.create(conn, "new")
-        (found,) = reader.read(NOW)
+        found = reader.read(NOW)
         assert (first.full, found.full, found.aggregates[0].name) == (False, False, "new")
         assert daemon.exec_driver_sql(COUNTED).scalar() == 1
     ((change, table),) = schema_differences(database)

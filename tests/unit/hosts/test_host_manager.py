@@ -160,11 +160,11 @@ def test_a_row_that_left_a_short_overlap_is_read_no_more(database, clock):
         return datetime.datetime.fromtimestamp(int(clock()), datetime.UTC).replace(tzinfo=None)
 
     reader = FleetReader(database, datetime.timedelta(seconds=1))
-    list(reader.read(now())[0].nodes)
+    list(reader.read(now()).nodes)
     change(database, registration.update_node, 2, {"free_ram_mb": 100}, now())
     found = []
     for _second in range(8):
-        found.append([row.host for row in reader.read(now())[0].nodes])
+        found.append([row.host for row in reader.read(now()).nodes])
         clock.ahead_seconds += 1
     assert found == [["h2"], *[[]] * 7]
 
