@@ -183,8 +183,8 @@ class HubCalls:
     the threading back end all threads are native, and a call is made where it is asked for.
     """
 
-    def __init__(self, wait_seconds: float) -> None:
-        """A call that the hub does not come to in *wait_seconds* raises TimeoutError."""
+    def __init__(self, wait_seconds: float | None = None) -> None:
+        """A call that the hub does not come to in *wait_seconds*, if given, raises TimeoutError."""
         self._wait_seconds = wait_seconds
         self._calls: collections.deque[Callable[[], None]] = collections.deque()
         self._waking_end: socket.socket | None = None

@@ -1,28 +1,22 @@
 """Reading the configuration again: all is checked and built before anything is changed."""
 
-import contextlib
 import enum
 import os
 import signal
-import socket
 import sys
-import threading
 from collections.abc import Callable, Collection
-from typing import Final
 
 from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors, plugins
-from scheduler.concurrency import native
+from scheduler.concurrency import HubCalls, native
 from scheduler.conf import check, mistakes, rereading, startup
 from scheduler.conf.names import Name
 from scheduler.conf.rereading import Change
 from scheduler.rpc import transport
 
 LOG = logging.getLogger(__name__)
-
-READ_BYTES: Final = 4096
 
 PutInForce = Callable[[], None]
 Build = Callable[[cfg.ConfigOpts], PutInForce]
@@ -103,52 +97,31 @@ class Reloading:
         return rereading.compare(self.conf, fresh, self._live)
 
 
-class SighupHandler:
-    """SIGHUP in one process, all of whose threads hold it back (``concurrency.run_daemon``).
+def watch_sighup(reload: Callable[[], None]) -> None:
+    """Call *reload* after each SIGHUP, where greenlets run if there are any, to the end.
 
-    The launchers' own handlers never see it: they end the process when signals come quickly, or end
-    the worker to fork a new one (reference page service, section 3).  Here a native thread makes
-    each signal a byte in a socket, and whoever waits for it takes one reload after the other.
-    Signals that come during one are worth one more together.
+    All threads hold the signal back (``concurrency.run_daemon``), and the launchers' own handlers
+    never see it: they end the process when signals come quickly, or end the worker to fork a new
+    one (reference page service, section 3).  Here a native thread waits for it, and then for the
+    reload.  Signals that come meanwhile are worth one more together.
     """
+    hub = HubCalls()
 
-    def __init__(self) -> None:
-        self._receiving_end, self._sending_end = socket.socketpair()
-        os.set_blocking(self._sending_end.fileno(), False)
-        self._is_watched = False
+    def reload_or_log() -> None:
+        try:
+            reload()
+        except Exception:
+            LOG.exception("The configuration could not be read again")
 
-    def note(self) -> None:
-        with contextlib.suppress(OSError):  # full: enough reloads are waiting; or closed
-            os.write(self._sending_end.fileno(), b"\0")
-
-    def watch(self, reload: Callable[[], None]) -> None:
-        """Call *reload* after each SIGHUP, in a thread (or greenlet) of its own, to the end."""
-        if self._sending_end.fileno() < 0:  # ended before it had begun
-            return
-        self._is_watched = True
-        for threads, work in (threading, self._watch), (native("threading"), self._wait):
-            threads.Thread(target=work, args=(reload,), daemon=True, name="reload").start()
-
-    def close(self) -> None:
-        """Ignore SIGHUP from now on."""
-        self._sending_end.close()  # whoever watches sees the end
-        if not self._is_watched:
-            self._receiving_end.close()
-
-    def _wait(self, _reload: Callable[[], None]) -> None:
+    def wait() -> None:
         while signal.sigwait({signal.SIGHUP}):
             if _is_in_foreground():  # its terminal is gone
                 os.kill(os.getpid(), signal.SIGTERM)
             else:
-                self.note()
+                hub.call(reload_or_log)
 
-    def _watch(self, reload: Callable[[], None]) -> None:
-        with self._receiving_end as receiving_end:
-            while receiving_end.recv(READ_BYTES):
-                try:
-                    reload()
-                except Exception:
-                    LOG.exception("The configuration could not be read again")
+    hub.start()
+    native("threading").Thread(target=wait, name="reload", daemon=True).start()
 
 
 def _is_in_foreground() -> bool:

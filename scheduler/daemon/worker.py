@@ -22,7 +22,7 @@ import scheduler
 from scheduler import concurrency, exit_codes
 from scheduler.conf import rereading, startup
 from scheduler.conf.names import Name
-from scheduler.daemon.reload import Outcome, PutInForce, Reloading, SighupHandler
+from scheduler.daemon.reload import Outcome, PutInForce, Reloading, watch_sighup
 from scheduler.daemon.watchdog import Readiness, Watchdog
 from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable
 from scheduler.rpc import transport
@@ -51,8 +51,6 @@ class Worker(oslo_service.ServiceBase):
         self._ending = contextlib.ExitStack()
         self._is_stopping = False
         self._stopped = threading.Event()
-        #: Made when this process, perhaps a fork, is started; the master of several has none.
-        self._sighup: SighupHandler | None = None
         self._reloading: Reloading | None = None
 
     @property
@@ -91,7 +89,6 @@ class Worker(oslo_service.ServiceBase):
     def start(self) -> None:
         """Begin, and say so; any error ends the worker."""
         LOG.info("Starting %s node (version %s)", self._topic, scheduler.__version__)
-        self._sighup = sighup = SighupHandler()
         watchdog = Watchdog(self._readiness, self.table, self._in_flight, self._report)
         watchdog.start()
         try:
@@ -105,7 +102,6 @@ class Worker(oslo_service.ServiceBase):
             elif isinstance(error, Exception):
                 LOG.exception("This worker cannot start")
             watchdog.stop()
-            sighup.close()
             if not self._is_stopping:
                 self.table.worker_failed()
             self._stopped.set()
@@ -115,7 +111,7 @@ class Worker(oslo_service.ServiceBase):
         self.table.worker_started()
         self._watchdog = watchdog
         watchdog.enter(Stage.SERVING)
-        sighup.watch(self.reset)
+        watch_sighup(self.reset)
         LOG.info("Serving requests on topic %s as %s", self._topic, self._conf.host)
 
     def stop(self, graceful: bool = True) -> None:
@@ -128,8 +124,6 @@ class Worker(oslo_service.ServiceBase):
         if self._is_stopping:
             return
         self._is_stopping = True
-        if self._sighup is not None:
-            self._sighup.close()
         LOG.info("nova-%s service graceful shutdown started.", self._topic)
         if self._watchdog is not None:
             self._watchdog.enter(Stage.STOPPING)
@@ -172,7 +166,7 @@ def launch(conf: cfg.ConfigOpts, worker: Worker) -> int:
     count = worker.table.workers
     faulthandler.enable()  # how the watchdog ends a worker that hangs shows where it hung
     if count > 1 or concurrency.current() == concurrency.THREADING:  # this is no worker itself
-        SighupHandler().watch(worker.reset_forks)
+        watch_sighup(worker.reset_forks)
     launcher = oslo_service.launch(conf, worker, workers=count, restart_method="mutate")
     try:
         status = launcher.wait()

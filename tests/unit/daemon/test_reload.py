@@ -2,14 +2,13 @@
 
 import logging
 import pathlib
-import threading
 
 import pytest
 from oslo_db import exception as db_exception
 
 from scheduler import errors
 from scheduler.conf import rereading, startup
-from scheduler.daemon.reload import Outcome, Reloading, SighupHandler
+from scheduler.daemon.reload import Outcome, Reloading
 from scheduler.manager import SchedulerManager
 from tests.builders import a_conf
 from tests.unit.drivers.scheduling import a_driver
@@ -217,18 +216,3 @@ def test_ratios_count_with_the_policy_also_while_nothing_can_be_read(monkeypatch
     hosts.refresh()
     note()
     assert taken == [[9.0, 1.0]] * 2
-
-
-# --- the signal ------------------------------------------------------------------------------
-
-
-def test_who_is_told_to_end_before_it_has_begun_watches_nothing(monkeypatch):
-    raised = []
-    monkeypatch.setattr(threading, "excepthook", raised.append)
-    sighup, before = SighupHandler(), set(threading.enumerate())
-    sighup.note()
-    sighup.close()
-    sighup.watch(lambda: None)
-    for each in set(threading.enumerate()) - before:
-        each.join(30)
-    assert raised == []
