@@ -8,7 +8,7 @@ may be decided on.
 import contextlib
 import enum
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler import errors
@@ -32,15 +32,11 @@ class Status(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at; *worker* is the pid of the worker it is about, if it is."""
+    """One thing that was looked at."""
 
     name: str
     status: Status
     message: str
-    worker: int | None = None
-
-    def to_plain(self) -> dict[str, Any]:
-        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 def _nothing() -> None:

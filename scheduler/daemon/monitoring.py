@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -114,8 +115,8 @@ class Monitoring:
         for path, handler in {
             "/healthz": lambda _request: self._checks_of_all("/worker/healthz", workers),
             "/readyz": lambda _request: self._checks_of_all("/worker/readyz", workers),
-            "/worker/healthz": lambda _request: _response(health.liveness()),
-            "/worker/readyz": lambda _request: _response(health.readiness()),
+            "/worker/healthz": lambda _request: _response(list(map(asdict, health.liveness()))),
+            "/worker/readyz": lambda _request: _response(list(map(asdict, health.readiness()))),
         }.items():
             self.routes.add(path, handler)
         self.workers.join(self.routes, ending)
@@ -195,15 +196,11 @@ class Monitoring:
         answers = self.workers.ask(target)
         answering = sum(each.status is not None for each in answers)
         status = Status.PASS if answering >= count else Status.FAIL
-        checks = [Check("workers", status, f"{answering} of {count} answer")]
+        checks = [asdict(Check("workers", status, f"{answering} of {count} answer"))]
+        silent = [asdict(Check("answers", Status.FAIL, "does not answer in time"))]
         for answer in answers:
-            if answer.status is None:
-                silent = "does not answer in time"
-                checks.append(Check("answers", Status.FAIL, silent, answer.pid))
-                continue
-            for plain in json.loads(answer.body)["checks"]:
-                said = plain["name"], Status(plain["status"]), plain["message"]
-                checks.append(Check(*said, answer.pid))
+            found = silent if answer.status is None else json.loads(answer.body)["checks"]
+            checks += [{**each, "worker": answer.pid} for each in found]
         return _response(checks)
 
     def close(self) -> None:
@@ -216,9 +213,8 @@ class Monitoring:
             shutil.rmtree(self._folder)
 
 
-def _response(checks: list[Check]) -> Response:
-    overall = max((check.status for check in checks), key=list(Status).index)  # the worst
-    document = {"status": overall, "checks": [check.to_plain() for check in checks]}
-    is_bad = overall is Status.FAIL
+def _response(checks: list[dict[str, Any]]) -> Response:
+    overall = max((each["status"] for each in checks), key=list(Status).index)  # the worst
+    is_bad = overall == Status.FAIL
     status = http.HTTPStatus.SERVICE_UNAVAILABLE if is_bad else http.HTTPStatus.OK
-    return Response.of_json(document, status)
+    return Response.of_json({"status": overall, "checks": checks}, status)
