@@ -57,15 +57,19 @@ def line(error: Exception | str, paths: Iterable[str]) -> str:
         named = OPTION.search(text)
         where = "" if named is None else place_of(named["group"], named["name"], paths)
         return plain(f"{where and f'{where}: '}{text}")
-    option, reason = str(error.kwargs["option"]), str(error.kwargs["reason"])
+    where, option = located(str(error.kwargs["option"]), paths)
+    return plain(f"{where and f'{where}: '}{option}: {error.kwargs['reason']}")
+
+
+def located(option: str, paths: Iterable[str]) -> tuple[str, str]:
+    """File and line, or variable, that set the *option* of an error, and its plain name."""
     found = OPTION.match(option)
     if found is None:
-        return plain(f"{option}: {reason}")
+        return "", option
     where, known = found["source"], list(paths)
     if where is None or where in {str(pathlib.Path(each).absolute()) for each in known}:
         where = place_of(found["group"], found["name"], known)
-    option = f"[{found['group']}] {found['name']}{option[found.end() :]}"
-    return plain(f"{where and f'{where}: '}{option}: {reason}")
+    return where, f"[{found['group']}] {found['name']}{option[found.end() :]}"
 
 
 def place_of(group: str, name: str, paths: Iterable[str]) -> str:

@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib.util
-import io
 import logging as stdlib_logging
 import os
 import pathlib
@@ -79,15 +78,10 @@ def named_files(source: Source) -> list[str]:
 def fill(source: Source, into: cfg.ConfigOpts | None = None) -> cfg.ConfigOpts:
     """The configuration as it is now, values not checked; ConfigurationError names the file."""
     conf = cfg.ConfigOpts() if into is None else into
-    printed = io.StringIO()
     try:
-        with contextlib.redirect_stderr(printed):
+        with command_line.plainly(source.prog, source.cli_opts):
             _read(conf, source)
         _settle_logging(conf)
-    except SystemExit as error:
-        reason = command_line.last_error(printed.getvalue(), source.prog)
-        bad = errors.ConfigurationError(option="command line", reason=reason)
-        raise mistakes.bad_switch(printed.getvalue()) or bad from error
     except (cfg.Error, OSError, ValueError, RuntimeError) as error:
         raise errors.ConfigurationError(option="configuration", reason=str(error)) from error
     return conf

@@ -351,9 +351,5 @@ def _databases(conf: cfg.ConfigOpts) -> Iterator[Problem]:
 
 def _placed(problem: Problem, paths: list[str]) -> Problem:
     """*problem* with file and line, where an option is named that is set."""
-    found = mistakes.OPTION.match(problem.option)
-    if found is None:
-        return problem
-    place = problem.place or mistakes.place_of(found["group"], found["name"], paths)
-    option = f"[{found['group']}] {found['name']}"
-    return replace(problem, option=option, place=place)
+    place, option = mistakes.located(problem.option, paths)
+    return replace(problem, option=option, place=problem.place or place)
