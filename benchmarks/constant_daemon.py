@@ -55,7 +55,7 @@ class Endpoint:
 def main(argv: Sequence[str]) -> int:
     """Serve, say so on standard output, and end on SIGTERM."""
     transport.set_defaults()
-    conf = startup.parse(argv, "constant-server", description=__doc__)
+    conf = startup.parse(startup.Source(argv, "constant-server"), description=__doc__)
     bus = transport.get_transport(conf)
     target = oslo_messaging.Target(topic=TOPIC, server=conf.host)
     server = oslo_messaging.get_rpc_server(

@@ -153,7 +153,8 @@ CLI_OPTIONS: Final[tuple[cfg.Opt, ...]] = (
 def main(argv: Sequence[str]) -> int:
     """Be compute hosts until told to stop; returns the status to exit with."""
     transport.set_defaults()
-    conf = startup.parse(argv, PROGRAM, cli_opts=CLI_OPTIONS, description=DESCRIPTION)
+    source = startup.Source(argv, PROGRAM, cli_opts=CLI_OPTIONS)
+    conf = startup.parse(source, description=DESCRIPTION)
     LOG.info("Requests run side by side by means of %s", concurrency.current())
     try:
         preflight.check(conf)

@@ -115,13 +115,8 @@ def main(argv: Sequence[str]) -> int:
     option, argv = program.command_option(PROG, WORDS), program.forms_behind(argv, WORDS)
     # The daemon's log lines are wanted, those of commands are not; the first word tells.
     first_word = next((word for word in argv if word in WORDS), None)
-    conf = startup.parse(
-        argv,
-        PROG,
-        cli_opts=[option],
-        quiet=first_word != SERVE,
-        description=Servers.DESCRIPTION,
-    )
+    source = startup.Source(argv, PROG, cli_opts=[option], is_daemon=first_word == SERVE)
+    conf = startup.parse(source, description=Servers.DESCRIPTION)
     if conf.command.name != SERVE or conf.command.words:
         return program.run(Servers, conf)
     LOG.info("Requests run side by side by means of %s", concurrency.current())

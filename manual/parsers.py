@@ -73,7 +73,7 @@ def _options(prog: str, cli_opts: Sequence[cfg.Opt] = ()) -> argparse.ArgumentPa
     conf = cfg.ConfigOpts()
     words = ["help"] if any(isinstance(each, cfg.SubCommandOpt) for each in cli_opts) else []
     argv = ["--config-file", os.devnull, *words]
-    startup.parse(argv, prog, conf, [], cli_opts, quiet=True)
+    startup.parse(startup.Source(argv, prog, [], cli_opts, is_daemon=False), conf)
     parser = argparse.ArgumentParser(prog=prog, add_help=False)
     parsed: Any = conf._oparser
     for action in sorted(parsed._actions, key=lambda each: each.option_strings[:1]):

@@ -190,7 +190,7 @@ def main(argv: Sequence[str]) -> int:
         configuration = pathlib.Path(name, "nova.conf")
         configuration.write_text(CONFIGURATION.format(folder=name), encoding="utf-8")
         transport.set_defaults()
-        conf = startup.parse(["--config-file", str(configuration), *argv], PROGRAM)
+        conf = startup.parse(startup.Source(["--config-file", str(configuration), *argv], PROGRAM))
         with started(conf) as demo:
             try:
                 console.print(INTRODUCTION)

@@ -107,5 +107,6 @@ def main(argv: Sequence[str], conf: cfg.ConfigOpts | None = None) -> int:
     if begin is not None:  # it must work on what could not be parsed
         return int(Manage(filled, argv[:begin]).run(list(argv[begin:])))
     option = program.command_option(PROG, GROUPS)
-    startup.parse(argv, PROG, filled, None, [option], quiet=True, description=DESCRIPTION)
+    source = startup.Source(argv, PROG, cli_opts=[option], is_daemon=False)
+    startup.parse(source, filled, DESCRIPTION)
     return program.run(Manage, filled)

@@ -57,13 +57,16 @@ CALMED_LOGGERS = ("alembic",)
 
 @dataclass(frozen=True)
 class Source:
-    """Source of a program's configuration: arguments of :func:`parse`."""
+    """Source of a program's configuration."""
 
     argv: Sequence[str]
     prog: str
+    #: Taken without ``--config-file`` and ``--config-dir``; None: those in the usual places.
     default_config_files: list[str] | None = None
+    #: The program's own options of the command line.
     cli_opts: Sequence[cfg.Opt] = ()
-    #: A command needs no options of the library that runs daemons, which takes long to load.
+    #: Commands, which are for people, log nothing below ERROR by default.  They need no options of
+    #: the library that runs daemons, which takes long to load.
     is_daemon: bool = True
 
 
@@ -88,42 +91,32 @@ def fill(source: Source, into: cfg.ConfigOpts | None = None) -> cfg.ConfigOpts:
 
 
 def parse(
-    argv: Sequence[str],
-    prog: str,
-    conf: cfg.ConfigOpts = cfg.CONF,
-    default_config_files: list[str] | None = None,
-    cli_opts: Sequence[cfg.Opt] = (),
-    quiet: bool = False,
-    description: str | None = None,
+    source: Source, conf: cfg.ConfigOpts = cfg.CONF, description: str | None = None
 ) -> cfg.ConfigOpts:
-    """Fill *conf* from the command line, the environment and the files, and set up logging.
+    """Fill *conf* from *source* and set up logging; *description* is what ``--help`` begins with.
 
-    *cli_opts* are a program's own command-line options; *quiet* programs, commands for people,
-    log nothing below ERROR by default; *description* is what ``--help`` begins with.
-    Without ``--config-file`` and ``--config-dir`` the usual places are searched, or
-    *default_config_files* taken.  Whatever cannot be used ends the program: one line on stderr
-    and the status of :data:`scheduler.exit_codes.CONFIGURATION`; a command line that is not
-    understood ends it with ``USAGE``.
+    Whatever cannot be used ends the program: one line on stderr and the status of
+    :data:`scheduler.exit_codes.CONFIGURATION`; a command line that is not understood ends it with
+    ``USAGE``.
     """
-    source = Source(argv, prog, default_config_files, cli_opts, is_daemon=not quiet)
     try:
-        with command_line.plainly(prog, cli_opts):
+        with command_line.plainly(source.prog, source.cli_opts):
             _read(conf, source, description)
-        if quiet:
+        if not source.is_daemon:
             _log_on_terminal(conf)
         _settle_logging(conf)
         _set_up_logging(conf)
     except BrokenPipeError:
         raise
     except (*UNUSABLE, OSError, ValueError, RuntimeError) as error:
-        fail(prog, error, named_files(source))
+        fail(source.prog, error, named_files(source))
     try:
         check.validate(conf)
     except errors.ConfigurationError as error:
         if conf.log_file or conf.log_dir:
             LOG.critical("%s", error)
-        fail(prog, error, used_files(conf))
-    if not quiet:
+        fail(source.prog, error, used_files(conf))
+    if source.is_daemon:
         warn_of_unknown(conf)
     return conf
 

@@ -280,7 +280,8 @@ class Service(Worker):
 def main(argv: Sequence[str]) -> int:
     """Run the scheduler until it is stopped; returns the status to exit with."""
     set_defaults()
-    conf = startup.parse(argv, BINARY, description=DESCRIPTION, cli_opts=CLI_OPTIONS)
+    source = startup.Source(argv, BINARY, cli_opts=CLI_OPTIONS)
+    conf = startup.parse(source, description=DESCRIPTION)
     filter_scheduler.log_default_chain(conf)
     LOG.info("Requests run side by side by means of %s", concurrency.current())
     kind = Service
@@ -296,7 +297,7 @@ def main(argv: Sequence[str]) -> int:
     table = WorkerTable(number_of_workers(conf))
     service = kind(conf, Readiness(), table, monitoring)
     if not conf.shadow:
-        service.reload_from(startup.Source(argv, BINARY, cli_opts=CLI_OPTIONS))
+        service.reload_from(source)
     try:
         return launch(conf, service)
     finally:

@@ -88,7 +88,7 @@ def start(tmp_path, capfd):
     def begin(text):
         path = tmp_path / "nova.conf"
         path.write_text(text)
-        startup.parse(["--config-file", str(path)], PROG, cfg.ConfigOpts())
+        startup.parse(startup.Source(["--config-file", str(path)], PROG), cfg.ConfigOpts())
         return capfd.readouterr().err.splitlines()
 
     return begin

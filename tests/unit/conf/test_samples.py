@@ -37,7 +37,7 @@ def test_sample_configuration_is_current(tmp_path):
 
 def test_sample_configuration_does_not_depend_on_the_machine():
     conf = cfg.ConfigOpts()
-    startup.parse([], "nova-scheduler", conf, default_config_files=[])
+    startup.parse(startup.Source([], "nova-scheduler", []), conf)
     text = (SAMPLES / "nova.conf.sample").read_text()
     for name in ("host", "my_ip"):
         assert f"#{name} = <" in text
@@ -46,8 +46,9 @@ def test_sample_configuration_does_not_depend_on_the_machine():
 
 def test_sample_configuration_changes_nothing(tmp_path):
     plain, sampled = cfg.ConfigOpts(), cfg.ConfigOpts()
-    startup.parse([], "nova-scheduler", plain, default_config_files=[])
-    startup.parse(["--config-file", str(SAMPLES / "nova.conf.sample")], "nova-scheduler", sampled)
+    startup.parse(startup.Source([], "nova-scheduler", []), plain)
+    words = ["--config-file", str(SAMPLES / "nova.conf.sample")]
+    startup.parse(startup.Source(words, "nova-scheduler"), sampled)
     for group in ("scheduler", "filter_scheduler", "database", "conductor", "notifications"):
         assert dict(sampled[group]) == dict(plain[group])
 
@@ -62,12 +63,8 @@ def test_sample_logging_file_works(tmp_path, capsys):
             "handlers = stderr", "handlers = file"
         )
     )
-    startup.parse(
-        ["--log-config-append", str(file)],
-        "nova-scheduler",
-        cfg.ConfigOpts(),
-        default_config_files=[],
-    )
+    source = startup.Source(["--log-config-append", str(file)], "nova-scheduler", [])
+    startup.parse(source, cfg.ConfigOpts())
     logging.getLogger("scheduler.manager").info("decided")
     logging.getLogger("scheduler.manager").debug("not said")
     logging.getLogger("elsewhere").info("not said")

@@ -26,7 +26,7 @@ def home(tmp_path, monkeypatch):
 
 
 def parse(*argv, **kwargs):
-    return startup.parse(list(argv), PROG, cfg.ConfigOpts(), default_config_files=[], **kwargs)
+    return startup.parse(startup.Source(argv, PROG, [], **kwargs), cfg.ConfigOpts())
 
 
 def write(tmp_path, text):
@@ -144,8 +144,8 @@ def test_the_default_chain_follows_the_claims(tmp_path, home, text, first, count
 def test_one_configuration_parsed_twice_takes_the_second_files(tmp_path, home):
     conf = cfg.ConfigOpts()
     file = write(tmp_path, "[scheduler]\nworkers = 2\n")
-    startup.parse(["--config-file", file], PROG, conf)
-    startup.parse([], PROG, conf, default_config_files=[])
+    startup.parse(startup.Source(["--config-file", file], PROG), conf)
+    startup.parse(startup.Source([], PROG, []), conf)
     assert conf.scheduler.workers is None
 
 
@@ -210,7 +210,7 @@ OLD_FILE = "[DEFAULT]\nscheduler_max_attempts = 4\nscheduler_host_subset_size = 
 
 @pytest.mark.parametrize(("more", "warns"), [([], False), (["--debug"], True)])
 def test_quiet_programs_warn_only_when_debugging(tmp_path, home, capsys, more, warns):
-    conf = parse("--config-file", write(tmp_path, OLD_FILE), *more, quiet=True)
+    conf = parse("--config-file", write(tmp_path, OLD_FILE), *more, is_daemon=False)
     assert conf.filter_scheduler.host_subset_size == 1
     err = capsys.readouterr().err
     assert ("host_subset_size is 0" in err) is warns
@@ -220,7 +220,7 @@ def test_quiet_programs_warn_only_when_debugging(tmp_path, home, capsys, more, w
 OLD_NAMES = "# of Havana\n[DEFAULT]\nlogdir = .\n[DEFAULT]\nscheduler_max_attempts = 4\n"
 PARSING = """import sys
 from scheduler.conf import startup
-startup.parse(sys.argv[1:], "nova-scheduler")
+startup.parse(startup.Source(sys.argv[1:], "nova-scheduler"))
 """
 
 
