@@ -22,6 +22,7 @@ import scheduler
 from scheduler import errors
 from scheduler.conf.effective import masked
 from scheduler.engine.record import DecisionRecord
+from scheduler.explain.recorder import decision_line
 from scheduler.hosts.capacity import host_states
 from scheduler.rpc.in_flight import InFlightRequests
 
@@ -158,12 +159,4 @@ class Reports:
 
 def _line(record: DecisionRecord) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(record.started_at))
-    instances = ", ".join(record.instance_uuids[:3]) or "-"
-    hosts = ", ".join(host for host, _node in record.chosen[:3])
-    more = "" if record.num_instances <= 3 else f" ({record.num_instances} in all)"
-    what = hosts or record.failure or "-"
-    return (
-        f"{when} {record.request_id or '-'} {instances}{more}: {record.outcome}: {what} "
-        f"({record.hosts_considered} considered, {record.hosts_left} left, "
-        f"{record.elapsed_ms:.1f} ms)"
-    )
+    return f"{when} {record.request_id or '-'} {decision_line(record)}"

@@ -186,7 +186,7 @@ class Recorder:
 
     def _finish(self, record: DecisionRecord) -> None:
         self.records.append(record)
-        log_decision(record)
+        LOG.info("%s", decision_line(record))
         for listener in self.listeners:
             try:
                 listener(record)
@@ -209,8 +209,8 @@ def error_text(error: Exception) -> str:
     return f"{error}{error.__cause__}" if error.kwargs.get("reason") == "" else str(error)
 
 
-def log_decision(record: DecisionRecord) -> None:
-    """The one line that every decision leaves in the log."""
+def decision_line(record: DecisionRecord) -> str:
+    """The one line on a decision, for the log and for reports."""
     fault = f" (fault {record.fault_id})" if record.fault_id else ""
     if record.failure:
         outcome = f"failed: {record.failure} [{record.outcome}]{fault}"
@@ -218,16 +218,10 @@ def log_decision(record: DecisionRecord) -> None:
         times = Counter([host for host, _node in record.chosen])
         hosts = [host if n == 1 else f"{host} (x{n})" for host, n in times.items()]
         outcome = f"selected {_shortened(hosts)}"
-    LOG.info(
-        "Placement of %d instance(s) %s: %s "
-        "(%s%d hosts considered, %d passed the filters, %.1f ms)",
-        record.num_instances,
-        _shortened(record.instance_uuids),
-        outcome,
-        _asked_for(record.request),
-        record.hosts_considered,
-        record.hosts_left,
-        record.elapsed_ms,
+    return (
+        f"Placement of {record.num_instances} instance(s) {_shortened(record.instance_uuids)}: "
+        f"{outcome} ({_asked_for(record.request)}{record.hosts_considered} hosts considered, "
+        f"{record.hosts_left} passed the filters, {record.elapsed_ms:.1f} ms)"
     )
 
 

@@ -105,14 +105,14 @@ def test_a_worker(tmp_path):
         "cell east (u1) left out: no answer in time, 2 failures",
         "1 in hand",
         "select_destinations req-8: began",
-        "req-7 uuid-24: selected: h24",
-        "req-7 uuid-5: selected: h5",
+        "req-7 Placement of 1 instance(s) [uuid-24]: selected [h24]",
+        "req-7 Placement of 1 instance(s) [uuid-5]: selected [h5]",
         "max_state_age_seconds = 60",
         f"version = {scheduler.__version__}",
         "test_reports.py",
     ):
         assert wanted in text, wanted
-    assert "uuid-4:" not in text, "only the last ones"
+    assert "[uuid-4]" not in text, "only the last ones"
 
 
 def test_without_a_worker_and_with_secrets(tmp_path):
