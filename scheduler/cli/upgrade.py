@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from oslo_log import log as logging
 from oslo_upgradecheck.upgradecheck import UPGRADE_CHECK_MSG_MAP, Code, Result
@@ -12,8 +11,8 @@ from scheduler.claims import loading
 from scheduler.cli import command
 from scheduler.cli.command import Table
 from scheduler.conf import names, startup
-from scheduler.daemon.service import BINARY, build_manager
-from scheduler.db import compute_nodes, inspection, services
+from scheduler.daemon.service import build_manager
+from scheduler.db import inspection
 from scheduler.db.database import FAILURES
 from scheduler.rpc import transport
 
@@ -23,7 +22,6 @@ COLUMNS = ("Check", "Result", "Details")
 BROKER_SECONDS = 10
 NAMES_SHOWN = 10
 UNUSABLE = (broker.DIFFERENT, broker.FORBIDDEN)
-USAGE_COLUMNS = ("free_ram_mb", "free_disk_gb")
 
 SUCCESS = Result(Code.SUCCESS)
 
@@ -39,7 +37,7 @@ class Check(command.List):
     nothing = "There is nothing to check."
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """One row per check, some only where the databases answer; the status is the worst."""
+        """One row per check; the status is the worst."""
         checks = {
             "Databases": self.check_databases,
             "Claims": self.check_claims,
@@ -48,9 +46,6 @@ class Check(command.List):
             "Deprecated options": self.check_options,
         }
         results = {name: self._done(check) for name, check in checks.items()}
-        if results["Databases"].code is not Code.FAILURE:
-            results["Schedulers"] = self._done(self.check_schedulers)
-            results["Compute hosts"] = self._done(self.check_computes)
         self.status = int(max(each.code for each in results.values()))
         return COLUMNS, [
             (name, str(UPGRADE_CHECK_MSG_MAP[each.code]), each.details or "")
@@ -114,43 +109,9 @@ class Check(command.List):
         used = sorted(f"[{group}] {name}" for group, name in old)
         return _warning("set under an old name: ", used)
 
-    def check_schedulers(self) -> Result:
-        """A scheduler has shown lately that it lives, or none was ever there."""
-        with self.databases.main.read() as connection:
-            known = services.list_all(connection, BINARY)
-        if any(services.is_up(each, self.conf.service_down_time) for each in known):
-            return SUCCESS
-        return _warning("no scheduler sends heartbeats: ", [each.host for each in known])
-
-    def check_computes(self) -> Result:
-        """Every compute node has its service, and has reported what is used on it."""
-        wrong: dict[str, list[str]] = {
-            "without a service, and so never chosen": [],
-            "usage not reported yet": [],
-        }
-        orphans, unreported = wrong.values()
-        for database in self.cells.values():
-            with database.read() as connection:
-                nodes = compute_nodes.list_all(connection)
-                known = services.list_all(connection, services.COMPUTE_BINARY)
-            hosts = {each.host for each in known}
-            for node in nodes:
-                if node.host not in hosts:
-                    orphans.append(_name(node))
-                if any(getattr(node, column) is None for column in USAGE_COLUMNS):
-                    unreported.append(_name(node))
-        texts = [f"{text}: {_shown(sorted(names))}" for text, names in wrong.items() if names]
-        return Result(Code.WARNING, "; ".join(texts)) if texts else SUCCESS
-
 
 def _warning(text: str, names: Sequence[str]) -> Result:
     return Result(Code.WARNING, f"{text}{_shown(sorted(names))}") if names else SUCCESS
-
-
-def _name(node: Any) -> str:
-    if node.hypervisor_hostname in (None, node.host):
-        return str(node.host)
-    return f"{node.host} ({node.hypervisor_hostname})"
 
 
 def _shown(names: Sequence[str]) -> str:
