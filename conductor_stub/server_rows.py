@@ -72,7 +72,7 @@ def create_instance(connection: Connection, instance: objects.Instance) -> None:
 
 def flavor_column(flavor: objects.Flavor) -> dict[str, Any]:
     """The flavors of an instance, of which the last two are only there while Nova resizes it."""
-    return {"cur": objects.to_primitive(flavor), "old": None, "new": None}
+    return {"cur": flavor.obj_to_primitive(), "old": None, "new": None}
 
 
 def update_if(conn: Connection, uuid: str, expected: Mapping[str, Any], **values: Any) -> bool:

@@ -195,7 +195,7 @@ class ReplyCache:
 
 def answer_to_text(selections: Sequence[objects.Selection]) -> str:
     return json.dumps(
-        [[objects.to_primitive(each), exact_numbers(each)] for each in selections],
+        [[each.obj_to_primitive(), exact_numbers(each)] for each in selections],
         separators=(",", ":"),
     )
 

@@ -101,14 +101,14 @@ def _payload(name: str, version: str, obj: Any, names: Iterable[str], **more: An
 
 def _picked(obj: Any, names: Iterable[str]) -> Payload:
     """The wire form of the fields named; null where unset."""
-    data = objects.to_primitive(obj)[registry.DATA_KEY]
+    data = obj.obj_to_primitive()[registry.DATA_KEY]
     return {name: objects.to_plain(data.get(name)) for name in names}
 
 
 def _image(image: objects.ImageMeta) -> Payload:
     properties, names = image.properties, image.properties.set_fields()
     # The versions of payload and properties rise together since 1.14 and 1.38.
-    minor = int(objects.to_primitive(properties)[registry.VERSION_KEY].partition(".")[2])
+    minor = int(properties.obj_to_primitive()[registry.VERSION_KEY].partition(".")[2])
     found = _payload("ImageMetaPropsPayload", f"1.{max(minor - 24, 14)}", properties, names)
     return _payload("ImageMetaPayload", "1.0", image, IMAGE, properties=found)
 

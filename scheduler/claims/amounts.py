@@ -21,7 +21,7 @@ def to_columns(amount: Consumption) -> dict[str, Any]:
     cells = devices = None
     if (wish := amount.wish) is not None:
         parts = {"guest": wish.guest, "limits": wish.limits}.items()
-        made = {n: objects.to_primitive(p.to_object()) for n, p in parts if p is not None}
+        made = {n: p.to_object().obj_to_primitive() for n, p in parts if p is not None}
         cells = json.dumps(made) if made else None
         if wish.requests:
             devices = json.dumps([_fields_of(each) for each in wish.requests])

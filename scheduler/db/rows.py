@@ -141,7 +141,7 @@ def to_column(value: Any) -> Any:
     if isinstance(value, (ipaddress.IPv4Address, ipaddress.IPv6Address)):
         return str(value)
     if isinstance(value, objects.WireObject):
-        return json.dumps(objects.to_primitive(value))
+        return json.dumps(value.obj_to_primitive())
     if isinstance(value, (list, dict)):
         return json.dumps(value)
     return value

@@ -17,7 +17,6 @@ from scheduler.objects.base import (
     from_primitive,
     is_older,
     to_plain,
-    to_primitive,
 )
 from scheduler.objects.host import (
     Aggregate,

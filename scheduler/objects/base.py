@@ -243,7 +243,12 @@ class WireObject:
         return from_primitive(primitive)
 
     def obj_to_primitive(self, target_version: str | None = None) -> dict[str, Any]:
-        """The envelope; see :func:`to_primitive`."""
+        """The envelope.
+
+        Without *target_version* every object has the version it was received with, or ours, and
+        its unknown fields.  With it, this object is fitted to that version, and those in it are
+        ours.
+        """
         name = type(self).__name__
         if target_version is None:
             return self.encoded(None)
@@ -306,15 +311,6 @@ def from_primitive(envelope: Any) -> Any:
         return cls.read(envelope)
     except BadValue as exc:
         raise cls.complaint(exc) from exc
-
-
-def to_primitive(obj: Any, version: str | None = None) -> dict[str, Any]:
-    """The envelope of *obj*.
-
-    Without *version* every object has the version it was received with, or ours, and its
-    unknown fields.  With it, this object is fitted to that version, and those in it are ours.
-    """
-    return obj.obj_to_primitive() if version is None else obj.obj_to_primitive(version)
 
 
 def is_older(obj: WireObject, version: str) -> bool:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Self
 from uuid import UUID
 
-from scheduler.objects.base import WireObject, to_plain, to_primitive
+from scheduler.objects.base import WireObject, to_plain
 from scheduler.objects.fields import BadValue, Field, ObjectOf, fields, mapping, size_of_flavor
 from scheduler.objects.image import ImageMeta
 from scheduler.objects.instance import Instance, InstancePCIRequests
@@ -177,7 +177,7 @@ class Selection(WireObject):
         """
         limits = self.limits.to_dict() if self.limits is not None else {}
         if "numa_topology" in limits:
-            limits["numa_topology"] = to_primitive(limits["numa_topology"], numa_limits_version)
+            limits["numa_topology"] = limits["numa_topology"].obj_to_primitive(numa_limits_version)
         return {"host": self.service_host, "nodename": self.nodename, "limits": limits}
 
 

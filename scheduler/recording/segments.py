@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from scheduler import errors, objects
+from scheduler import errors
 from scheduler.numa import HostTopology
 from scheduler.pci import Pools
 
@@ -131,7 +131,7 @@ def _plain(value: Any) -> Any:
         return value.to_text()
     if isinstance(value, frozenset):
         return sorted(value)
-    return objects.to_primitive(value)
+    return value.obj_to_primitive()
 
 
 _encode: Final = json.JSONEncoder(

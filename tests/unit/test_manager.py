@@ -163,7 +163,7 @@ def test_dict_form(fields, limits):
 
 
 def _request_of_version(version):
-    return objects.from_primitive({**objects.to_primitive(a_request()), VERSION_KEY: version})
+    return objects.from_primitive({**a_request().obj_to_primitive(), VERSION_KEY: version})
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_flavor_and_image_say_what_cells_and_devices_servers_get(database):
     spec = objects.RequestSpec.from_primitives(request_dicts.build_request_spec({}, rows), {})
     for name in ("numa_topology", "pci_requests"):
         ours, theirs = getattr(spec, name), getattr(rows[0], name)
-        assert objects.to_primitive(ours) == objects.to_primitive(theirs)
+        assert ours.obj_to_primitive() == theirs.obj_to_primitive()
 
 
 def wishes(extra_specs, properties, semantics="current"):

@@ -100,7 +100,7 @@ def test_fields_that_no_row_holds_travel_with_the_instance(conductor):
         server_rows.create_build_request(conn, recorded)
     cast = built_on_a(conductor, [recorded])
     data, before = (
-        objects.to_primitive(each)["nova_object.data"] for each in (cast.instance, recorded)
+        each.obj_to_primitive()["nova_object.data"] for each in (cast.instance, recorded)
     )
     changed = {key for key in before if data[key] != before[key]}
     assert changed <= {"availability_zone", "created_at", "flavor"}
@@ -162,7 +162,7 @@ def test_a_build_of_todays_api(conductor):
     assert providers == [["p1"], []]
     specs[0].requested_resources[0].provider_uuids = ["p1"]
     assert first.filter_properties == FIRST_ATTEMPT
-    assert objects.to_primitive(first.request_spec) == objects.to_primitive(specs[0])
+    assert first.request_spec.obj_to_primitive() == specs[0].obj_to_primitive()
     assert first.legacy_spec["instance_properties"]["uuid"] == wanted[0].instance_uuid
     assert conductor.row(wanted[1].instance).availability_zone == "az-of-b"
 
@@ -227,7 +227,7 @@ def test_the_recorded_reschedule_gives_the_recorded_cast(conductor):
     assert sent == expected
     ours, theirs = (
         each["nova_object.data"]
-        for each in (objects.to_primitive(cast.request_spec), recorded["request_spec"])
+        for each in (cast.request_spec.obj_to_primitive(), recorded["request_spec"])
     )
     assert set(theirs) == set(ours)
     for name in ("availability_zone", "instance_uuid", "num_instances", "scheduler_hints"):

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from scheduler import objects
 from scheduler.drivers.filter_scheduler import JsonOptions
 from scheduler.filters.base import BaseHostFilter
 from tests.builders import a_request
@@ -107,4 +106,4 @@ def test_filters_find_the_options_in_the_request(path, clock, name):
     request = a_request()
     assert [select(driver, request) for _again in range(2)] == [["h2"], ["h2"]]
     assert dict(request.config_options) == {}
-    assert "config_options" not in objects.to_primitive(request)["nova_object.data"]
+    assert "config_options" not in request.obj_to_primitive()["nova_object.data"]

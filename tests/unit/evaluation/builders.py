@@ -71,7 +71,7 @@ def a_request() -> dict[str, Any]:
     """A request for 1024 MB as it travels."""
     sizes = {"memory_mb": 1024, "vcpus": 1, "root_gb": 1, "ephemeral_gb": 0, "swap": 0}
     flavor = objects.Flavor(name="m1", extra_specs={}, **sizes)
-    return objects.to_primitive(objects.RequestSpec(flavor=flavor, num_instances=1))
+    return objects.RequestSpec(flavor=flavor, num_instances=1).obj_to_primitive()
 
 
 def a_case(fleet: dict[str, Any], **content: Any) -> Case:

@@ -46,7 +46,7 @@ def test_it_runs_when_it_should(each):
 @FEW
 @given(table=random_fleets.fleets(), request=random_fleets.requests())
 def test_both_forms_agree_and_change_nothing(each, table, request):
-    before = random_fleets.snapshot(table), objects.to_primitive(request)
+    before = random_fleets.snapshot(table), request.obj_to_primitive()
     declared = {reason.code for reason in each.reasons}
 
     found = FilterChain([each]).run(candidates(table), request)
@@ -57,7 +57,7 @@ def test_both_forms_agree_and_change_nothing(each, table, request):
     assert set(count.removed) <= declared
     assert sum(count.removed.values()) == count.start - count.end
     assert {code for code, _mask in _verdicts(each, table, request)} <= declared
-    assert (random_fleets.snapshot(table), objects.to_primitive(request)) == before
+    assert (random_fleets.snapshot(table), request.obj_to_primitive()) == before
 
 
 @pytest.mark.parametrize("each", ALL)

@@ -100,7 +100,7 @@ def test_image_and_devices_are_those_of_the_request():
     devices = objects.InstancePCIRequest(count=2, spec=[{"vendor_id": "8086"}])
     request = a_request(pci_requests=objects.InstancePCIRequests(requests=[devices]))
     request.image = objects.ImageMeta(id=OWN_UUID, properties=objects.ImageMetaProps())
-    before = objects.to_primitive(request)
+    before = request.obj_to_primitive()
 
     properties = filter_properties_of(request)
 
@@ -108,4 +108,4 @@ def test_image_and_devices_are_those_of_the_request():
     [found] = properties["pci_requests"]["requests"]
     assert (found["count"], found["spec"]) == (2, [{"vendor_id": "8086"}])
     properties["request_spec"]["instance_properties"].clear()
-    assert objects.to_primitive(request) == before
+    assert request.obj_to_primitive() == before

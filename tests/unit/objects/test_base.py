@@ -29,7 +29,7 @@ def test_unset_null_and_set_differ():
     assert list(flavor.fields) == flavor.obj_fields
     assert {"name", "swap"} < set(flavor.obj_fields)
     flavor.wholly_unknown = object()
-    assert objects.to_primitive(flavor)[registry.DATA_KEY] == {"name": None, "vcpus": 4}
+    assert flavor.obj_to_primitive()[registry.DATA_KEY] == {"name": None, "vcpus": 4}
 
 
 @pytest.mark.parametrize("read", [getattr, objects.Flavor.is_set, objects.Flavor.get])
@@ -83,7 +83,7 @@ def test_secrets_are_masked():
 
 def test_list_objects_are_lists():
     networks = objects.NetworkRequestList()
-    assert objects.to_primitive(networks)[registry.DATA_KEY] == {"objects": []}
+    assert networks.obj_to_primitive()[registry.DATA_KEY] == {"objects": []}
     networks.objects.append(objects.NetworkRequest(network_id="auto"))
     assert ([n.network_id for n in networks], len(networks)) == (["auto"], 1)
     assert networks[0] in networks
@@ -98,9 +98,9 @@ def test_unknown_fields_are_emitted_again_with_the_senders_version(caplog):
     with caplog.at_level(logging.DEBUG, logger="scheduler.objects.registry"):
         for _ in range(3):
             flavor = objects.from_primitive(newer)
-    assert objects.to_primitive(flavor) == newer
-    assert objects.to_primitive(flavor.copy()) == newer
-    assert objects.to_primitive(flavor, "1.2")[registry.DATA_KEY] == {"vcpus": 1}
+    assert flavor.obj_to_primitive() == newer
+    assert flavor.copy().obj_to_primitive() == newer
+    assert flavor.obj_to_primitive("1.2")[registry.DATA_KEY] == {"vcpus": 1}
     assert [r.getMessage() for r in caplog.records if "1.77.3" in r.getMessage()] == [
         "Reading Flavor 1.77.3, which is newer than our 1.2"
     ]
@@ -111,7 +111,7 @@ def test_unknown_nested_classes_are_opaque():
     received = envelope("Instance", uuid="u", info_cache=cache)
     instance = objects.from_primitive(received)
     assert isinstance(instance.info_cache, objects.OpaqueObject)
-    assert objects.to_primitive(instance.copy()) == received
+    assert instance.copy().obj_to_primitive() == received
     assert objects.to_plain(instance)["info_cache"] == {"a": {"b": [1]}}
 
 
@@ -174,7 +174,7 @@ def test_values_kept_unread_may_not_nest_without_end(levels, accepted, where):
         deep = {**envelope("Flavor", **deep), registry.NAME_KEY: "InstanceFault"}
     received = envelope("Instance", **{where: deep})
     if accepted:
-        assert objects.to_primitive(objects.from_primitive(received)) == received
+        assert objects.from_primitive(received).obj_to_primitive() == received
     else:
         with pytest.raises(errors.InvalidRequest, match="levels deep"):
             objects.from_primitive(received)

@@ -95,4 +95,4 @@ def test_assigned_collections_are_the_objects_own():
 )
 def test_datetimes_on_the_wire(moment, text):
     flavor = objects.Flavor(created_at=moment)
-    assert objects.to_primitive(flavor)["nova_object.data"]["created_at"] == text
+    assert flavor.obj_to_primitive()["nova_object.data"]["created_at"] == text

@@ -81,8 +81,8 @@ OLD_GUEST = {"cells": [{"id": 1, "cpus": "0,1", "mem": {"total": 64}, "pagesize"
 )
 def test_guest_topologies(value, expected):
     topology = Guest.from_dict(value)
-    as_text = json.dumps(value, default=objects.to_primitive)
-    assert objects.to_primitive(Guest.from_dict(as_text)) == objects.to_primitive(topology)
+    as_text = json.dumps(value, default=objects.InstanceNUMACell.obj_to_primitive)
+    assert Guest.from_dict(as_text).obj_to_primitive() == topology.obj_to_primitive()
     assert objects.RequestSpec(numa_topology=value).numa_topology.cells[0].id == expected[0]
     (cell,) = topology.cells
     assert (cell.id, cell.cpuset, cell.pcpuset, cell.memory, cell.pagesize) == expected

@@ -28,8 +28,8 @@ def test_every_captured_object_comes_back_as_it_was(envelope):
         return
     obj = objects.from_primitive(envelope)
     expected = wire_samples.comparable(envelope)
-    assert wire_samples.comparable(objects.to_primitive(obj)) == expected
-    assert wire_samples.comparable(objects.to_primitive(obj.copy())) == expected
+    assert wire_samples.comparable(obj.obj_to_primitive()) == expected
+    assert wire_samples.comparable(obj.copy().obj_to_primitive()) == expected
 
 
 @pytest.mark.parametrize("name", wire_samples.names("*select_destinations*request"))
@@ -74,7 +74,7 @@ def _on_wire(value):
 @pytest.mark.parametrize("copied", [objects.RequestSpec.copy, copy.deepcopy, copy.copy])
 def test_copies_share_nothing_that_can_change(copied):
     original = wire_samples.rich()
-    before = objects.to_primitive(original)
+    before = original.obj_to_primitive()
     clone = copied(original)
     clone.instance_group.hosts.append("other")
     clone.flavor.extra_specs["added"] = "1"
@@ -82,4 +82,4 @@ def test_copies_share_nothing_that_can_change(copied):
     clone.limits.vcpu = 1
     clone.scheduler_hints["group"].append("x")
     clone.force_hosts = ["h"]
-    assert objects.to_primitive(original) == before
+    assert original.obj_to_primitive() == before

@@ -27,7 +27,7 @@ ADDED = {
 def test_request_for_older_readers(version):
     spec = wire_samples.rich()
     spec.requested_networks = objects.NetworkRequestList()
-    sent = objects.to_primitive(spec, version)
+    sent = spec.obj_to_primitive(version)
     assert sent[registry.VERSION_KEY] == version
     known = {
         name for since, name in ADDED.items() if registry.parse(since) <= registry.parse(version)
@@ -49,14 +49,14 @@ def test_request_for_older_readers(version):
     ],
 )
 def test_downgrades(obj, version, data):
-    sent = objects.to_primitive(obj, version)
+    sent = obj.obj_to_primitive(version)
     assert (sent[registry.VERSION_KEY], sent[registry.DATA_KEY]) == (version, data)
 
 
 @pytest.mark.parametrize("version", ["1.16", "2.0"])
 def test_versions_we_do_not_have_cannot_be_asked_for(version):
     with pytest.raises(errors.IncompatibleObjectVersion):
-        objects.to_primitive(objects.RequestSpec(), version)
+        objects.RequestSpec().obj_to_primitive(version)
 
 
 def test_dict_reply_carries_the_limits_version_asked_for():
@@ -83,7 +83,7 @@ def test_dict_reply_carries_the_limits_version_asked_for():
 def test_groups_have_both_forms_of_the_policy(version, data, policy, policies):
     group = objects.from_primitive(envelope("InstanceGroup", version, **data))
     if version == "1.10":
-        assert objects.to_primitive(group)[registry.DATA_KEY] == data
+        assert group.obj_to_primitive()[registry.DATA_KEY] == data
     assert (group.policy, group.policies) == (policy, policies)
 
 
@@ -111,7 +111,7 @@ def test_policies_and_rules_of_groups():
 def test_guest_cells_of_older_senders(version, policy, cpuset, pcpuset):
     received = envelope("InstanceNUMACell", version, cpuset=[0, 1], cpu_policy=policy)
     cell = objects.from_primitive(received)
-    assert objects.to_primitive(cell) == received
+    assert cell.obj_to_primitive() == received
     assert (cell.cpuset, cell.pcpuset, cell.total_cpus) == (cpuset, pcpuset, {0, 1})
 
 
@@ -134,12 +134,12 @@ def test_changes_travel_on(changes, assigned, expected):
     for name in assigned:
         setattr(flavor, name, 1)
     for each in (flavor, flavor.copy()):
-        assert objects.to_primitive(each).get("nova_object.changes") == expected
+        assert each.obj_to_primitive().get("nova_object.changes") == expected
 
 
 def test_what_is_made_here_lists_no_changes_but_in_replies():
-    assert "nova_object.changes" not in objects.to_primitive(objects.Flavor(name="a"))
+    assert "nova_object.changes" not in objects.Flavor(name="a").obj_to_primitive()
     selection = objects.Selection(service_host="h", limits=objects.SchedulerLimits(vcpu=1))
-    reply = objects.to_primitive(selection)
+    reply = selection.obj_to_primitive()
     assert reply["nova_object.changes"] == ["service_host", "limits"]
     assert reply["nova_object.data"]["limits"]["nova_object.changes"] == ["vcpu"]

@@ -42,7 +42,7 @@ def databases(tmp_path):
             tables.instance_extra.c.instance_uuid == a_uuid(4)
         )
         conn.execute(has_cells.values(numa_topology=json.dumps(cells)))
-        spec = objects.to_primitive(world.a_spec(a_uuid(1), availability_zone=world.ZONE))
+        spec = world.a_spec(a_uuid(1), availability_zone=world.ZONE).obj_to_primitive()
         stored = {"instance_uuid": a_uuid(1), "spec": json.dumps(spec)}
         conn.execute(tables.request_specs.insert().values(**stored))
     yield Databases(database)

@@ -53,7 +53,7 @@ def test_broadcasts_reach_the_host_manager(name):
     if "aggregate" in method:
         aggregates = arguments[0] if isinstance(arguments[0], list) else [arguments[0]]
         theirs = sent["aggregates"][0] if "aggregates" in sent else sent["aggregate"]
-        (ours,) = [objects.to_primitive(each) for each in aggregates]
+        (ours,) = [each.obj_to_primitive() for each in aggregates]
         assert wire_samples.comparable(ours) == wire_samples.comparable(theirs)
     else:
         _context, host, what = arguments

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from scheduler import objects, weights
+from scheduler import weights
 from scheduler.weights import registry
 from scheduler.weights.base import HostWeigher
 from tests.builders import a_conf, a_fleet, candidates, examples
@@ -26,7 +26,7 @@ FEW = settings(
     table=random_fleets.fleets(), request=random_fleets.requests(), other=random_fleets.requests()
 )
 def test_both_forms_agree_and_change_nothing(each, table, request, other):
-    before = random_fleets.snapshot(table), objects.to_primitive(request)
+    before = random_fleets.snapshot(table), request.obj_to_primitive()
     hosts = candidates(table)
 
     raw = each.raw(hosts, request)
@@ -36,7 +36,7 @@ def test_both_forms_agree_and_change_nothing(each, table, request, other):
     assert multipliers.tolist() == [each.weight_multiplier(state) for state in hosts]
     each.raw(hosts, other)
     assert each.raw(hosts, request).tolist() == raw.tolist()
-    assert (random_fleets.snapshot(table), objects.to_primitive(request)) == before
+    assert (random_fleets.snapshot(table), request.obj_to_primitive()) == before
 
 
 @pytest.mark.parametrize("each", ALL)

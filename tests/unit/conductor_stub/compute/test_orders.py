@@ -32,7 +32,7 @@ def served_by(fleet):
 )
 def test_recorded_orders_are_carried_out(fleet, build):
     instance = an_instance(fleet.database)
-    order = {"instance": objects.to_primitive(instance), "node": SECOND, "limits": {}}
+    order = {"instance": instance.obj_to_primitive(), "node": SECOND, "limits": {}}
     (version,) = re.findall(r"-v(\d)", build)
     read = ObjectSerializer().deserialize_entity(CONTEXT, builders.wire(build) | order)
     served_by(fleet)[version].build_and_run_instance(CONTEXT, **read)
