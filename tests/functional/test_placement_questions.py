@@ -12,7 +12,7 @@ from tests.waiting import wait_until
 
 __all__ = ["database"]
 
-SLOW = {"trait:CUSTOM_SLOW": "required"}
+SLOW = {"trait:CUSTOM_RARE": "required"}
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 
 
@@ -44,7 +44,7 @@ def test_one_question_and_one_claim_for_a_server_with_alternates(fleet):
 
 
 def test_alternates_that_need_more_than_room_are_asked_about_once(fleet):
-    nodes = [fleet.add(host, traits=["CUSTOM_SLOW"]) for host in ("p1", "p2", "p3")]
+    nodes = [fleet.add(host, traits=["CUSTOM_RARE"]) for host in ("p1", "p2", "p3")]
     worker = a_worker(fleet)
     worker.select("req-1", [a_name()], 512, extra_specs=SLOW)
     assert sorted(worker.asked_about()) == sorted(nodes)
@@ -69,7 +69,7 @@ def test_alternates_may_have_nested_providers_of_other_classes(fleet):
 def test_hosts_are_passed_over_by_what_an_answer_for_others_told(fleet):
     for host in ("p1", "p2"):
         fleet.add(host)
-    slow = fleet.add("p3", traits=["CUSTOM_SLOW"])
+    slow = fleet.add("p3", traits=["CUSTOM_RARE"])
     worker = a_worker(fleet)
     worker.hosts("req-1", [a_name() for _host in range(3)], MB)
     assert len(worker.asked_about()) == 3
@@ -79,7 +79,7 @@ def test_hosts_are_passed_over_by_what_an_answer_for_others_told(fleet):
 
 def test_refused_hosts_are_passed_over_for_a_while(fleet):
     nodes = [fleet.add(host) for host in ("p1", "p2", "p3")]
-    slow = fleet.add("p4", traits=["CUSTOM_SLOW"])
+    slow = fleet.add("p4", traits=["CUSTOM_RARE"])
     worker = a_worker(fleet, placement_refusals=10)
     # A list costs too much to be fetched soon.
     worker.driver.claims.memory.fetched(1000, is_all=True)
@@ -91,7 +91,7 @@ def test_refused_hosts_are_passed_over_for_a_while(fleet):
     for node in nodes:
         path = f"/resource_providers/{node}/traits"
         known = fleet.placement.call("GET", path)
-        known["traits"].append("CUSTOM_SLOW")
+        known["traits"].append("CUSTOM_RARE")
         fleet.placement.call("PUT", path, known)
     hosts = worker.hosts("req-3", [a_name(), a_name(), a_name()], MB, extra_specs=SLOW)
     assert sorted(hosts) == ["p1", "p2", "p3"]
@@ -100,7 +100,7 @@ def test_refused_hosts_are_passed_over_for_a_while(fleet):
 def test_after_some_refusals_the_fleet_is_listed_and_the_list_remembered(fleet):
     for host in ("p1", "p2", "p3", "p4"):
         fleet.add(host)
-    slow = fleet.add("p5", traits=["CUSTOM_SLOW"])
+    slow = fleet.add("p5", traits=["CUSTOM_RARE"])
     worker = a_worker(fleet, placement_refusals=2)
     assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p5"]
     assert worker.asked_about().count("") == 1
@@ -110,7 +110,7 @@ def test_after_some_refusals_the_fleet_is_listed_and_the_list_remembered(fleet):
 
 def test_why_placement_refused_a_host_is_found_beside_the_request(fleet):
     for host in ("p1", "p2", "p3"):
-        fleet.add(host, traits=["CUSTOM_SLOW"] * (host == "p3"))
+        fleet.add(host, traits=["CUSTOM_RARE"] * (host == "p3"))
     worker = a_worker(fleet, placement_refusals=10)
     worker.driver.claims.memory.fetched(1000, is_all=True)
     assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p3"]
@@ -118,7 +118,7 @@ def test_why_placement_refused_a_host_is_found_beside_the_request(fleet):
     assert use.asked == [*use.refused, "p3"]
     first = next(iter(use.refused))
     wait_until(lambda: use.refused[first], 60, "the cause is known")
-    assert use.refused[first] == "it has no trait CUSTOM_SLOW"
+    assert use.refused[first] == "it has no trait CUSTOM_RARE"
     assert use.to_dict()["calls"] == {"question": len(use.asked), "claim": 1}
     # It is passed over for other needs that it cannot meet, too.
     worker.asked_about()
@@ -129,7 +129,7 @@ def test_why_placement_refused_a_host_is_found_beside_the_request(fleet):
 def test_after_one_refusal_all_hosts_without_the_trait_are_passed_over(fleet):
     for number in range(1, 7):
         fleet.add(f"p{number}")
-    slow = fleet.add("p7", traits=["CUSTOM_SLOW"])
+    slow = fleet.add("p7", traits=["CUSTOM_RARE"])
     worker = a_worker(fleet, placement_refusals=1)
     assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p7"]
     use = worker.driver.recorder.records[-1].placement
@@ -167,7 +167,7 @@ def test_hosts_that_a_full_list_had_no_place_for_are_asked_about(fleet):
     for host in ("p1", "p2", "p3"):
         fleet.add(host)
     for host in ("p4", "p5"):
-        fleet.add(host, traits=["CUSTOM_SLOW"])
+        fleet.add(host, traits=["CUSTOM_RARE"])
     worker = a_worker(fleet, placement_refusals=1, max_placement_results=1)
     for number, other in enumerate(("p4", "p5")):
         (host,) = worker.hosts(
