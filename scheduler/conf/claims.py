@@ -106,8 +106,8 @@ PLACEMENT_OPTIONS: list[cfg.Opt] = [
         default=2,
         min=1,
         help="The most connections of a worker to Placement; further calls wait for one, as long "
-        "as for an answer. Each is closed after its call. Keep the sum of all workers near the "
-        "number of processes and threads that serve Placement.",
+        "as for an answer. Each is closed after a quarter of a second. Keep the sum of all workers "
+        "near the number of processes and threads that serve Placement.",
     ),
 ]
 

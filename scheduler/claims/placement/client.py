@@ -1,6 +1,6 @@
 """Placement's REST API, as far as claims need it; no call here holds a lock.
 
-All threads of a process share its few connections.  Reference page conductor, section 7.
+Connections are kept and shared by all threads of a process.  Reference page conductor, section 7.
 """
 
 from __future__ import annotations

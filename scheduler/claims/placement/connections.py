@@ -1,4 +1,4 @@
-"""Connections to Placement and Keystone: few, and none that outlives its call."""
+"""Connections to Placement and Keystone: few, and none that a server may be about to close."""
 
 import contextlib
 import threading
@@ -11,6 +11,9 @@ from oslo_config import cfg
 
 from scheduler import errors
 
+#: Age at which a connection is closed: a server may have as many processes as connections, and
+#: one that closes them itself does so just when they are used.
+KEPT_SECONDS: Final = 0.25
 _NOAUTH: Final = "noauth"
 
 
@@ -38,15 +41,16 @@ def adapter_from_conf(
 
 
 class Connections(requests.adapters.HTTPAdapter):
-    """At most so many connections at a time, a new one for each call.
+    """At most so many connections, none of which is used for longer than KEPT_SECONDS.
 
-    A server may close a kept one just when it is used, and may have fewer processes than there are
-    kept ones.  A call waits for its turn as long as it would for its answer.
+    A call waits for one as long as it would for its answer.  A claim gets one of its own: it could
+    not be made again without a look if the server were just closing the connection.
     """
 
     def __init__(self, most: int) -> None:
-        super().__init__()
+        super().__init__(pool_maxsize=most)
         self._most, self._free = most, threading.Semaphore(most)
+        self._is_timed, self._lock = False, threading.Lock()
 
     def send(self, *args: Any, **more: Any) -> requests.Response:
         """See the base class."""
@@ -54,10 +58,37 @@ class Connections(requests.adapters.HTTPAdapter):
             text = "no connection was free for %.3g s: [placement] max_connections = %d"
             raise requests.ConnectionError(text % (more["timeout"], self._most))
         try:
-            with contextlib.closing(requests.adapters.HTTPAdapter()) as alone:
-                response = alone.send(*args, **more)
-                # What is raw keeps the connection, which is in use until all of it is read.
-                _content, response.raw = response.content, None
-                return response
+            if args[0].method in ("PUT", "POST"):
+                with contextlib.closing(requests.adapters.HTTPAdapter()) as alone:
+                    return _whole(alone.send(*args, **more))
+            return _whole(super().send(*args, **more))
         finally:
+            # Not before the call: the connection might be kept after its timer has run out.
+            with self._lock:
+                was_timed, self._is_timed = self._is_timed, True
+            if not was_timed:
+                timer = threading.Timer(KEPT_SECONDS, self._renew)
+                timer.daemon = True
+                timer.start()
             self._free.release()
+
+    def _renew(self) -> None:
+        """Begin with new connections; one in use is closed when it is given back.
+
+        ``close`` alone would leave the old ones to the garbage collector, and an error keeps the
+        pool alive that it met with.
+        """
+        with self._lock:
+            self._is_timed = False
+        managers = (self.poolmanager, *self.proxy_manager.values())
+        # The container of pools cannot be iterated.
+        pools = [each.pools[key] for each in managers for key in each.pools.keys()]  # noqa: SIM118
+        self.close()
+        for pool in pools:
+            pool.close()
+
+
+def _whole(response: requests.Response) -> requests.Response:
+    """*response*, all of it read: until then its connection is in use, and kept by what is raw."""
+    _content, response.raw = response.content, None
+    return response

@@ -1,13 +1,14 @@
-"""Connections to a server that has few processes: how many there are, and that each is closed."""
+"""Connections to a server that has few processes: how many there are, and when each is closed."""
 
 import contextlib
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import requests
 
-from scheduler.claims.placement.connections import Connections
+from scheduler.claims.placement.connections import KEPT_SECONDS, Connections
 from tests.servers.loopback_http import LoopbackServer, QuietHandler
 from tests.waiting import wait_until
 
@@ -27,21 +28,36 @@ class Lasting(QuietHandler):
         self.server.owner.closed.append(self.client_address[1])
 
 
+class SlowToConnect(Connections):
+    def get_connection_with_tls_context(self, *args, **more):
+        time.sleep(3 * KEPT_SECONDS)
+        return super().get_connection_with_tls_context(*args, **more)
+
+
 @contextlib.contextmanager
-def lasting_connections(most):
+def lasting_connections(most, adapter=Connections):
     with LoopbackServer(Lasting) as server, requests.Session() as http:
         server.ports, server.closed, server.may_answer = [], [], threading.Event()
-        http.mount("http://", Connections(most))
+        http.mount("http://", adapter(most))
         yield server, lambda timeout=30: http.get(server.endpoint, timeout=timeout).status_code
         server.may_answer.set()
 
 
-def test_each_call_has_a_connection_that_is_closed_after_it():
+def test_a_connection_is_closed_however_long_its_call_took_to_begin():
+    with lasting_connections(2, SlowToConnect) as (server, call):
+        server.may_answer.set()
+        assert call() == 204
+        wait_until(lambda: server.closed, 10, "the connection is closed")
+
+
+def test_a_connection_is_closed_after_a_while():
     with lasting_connections(2) as (server, call):
         server.may_answer.set()
         assert [call(), call()] == [204, 204]
-        wait_until(lambda: len(server.closed) == 2, 10, "both connections are closed")
-    assert len(set(server.ports)) == 2
+        wait_until(lambda: server.closed, 10, "the connection is closed")
+        assert call() == 204
+    first, second, third = server.ports
+    assert first == second == server.closed[0] != third
 
 
 def test_an_error_keeps_no_connection_open():
@@ -65,3 +81,4 @@ def test_there_are_no_more_connections_than_allowed_and_no_wait_is_endless():
         second = pool.submit(call)
         server.may_answer.set()
         assert (first.result(), second.result()) == (204, 204)
+    assert len(set(server.ports)) == 1
