@@ -3,7 +3,7 @@
 import collections
 import datetime
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -31,29 +31,6 @@ SKIPPED_AT_MOST: Final = 1000
 NEVER_CLOSED: Final = datetime.datetime(9999, 1, 1)
 
 
-class KnownIds:
-    """Ids of the claims that were read: all up to that of ``newest`` but those ``skipped``.
-
-    These may come late, or never; a read of all open claims finds whatever came.  What this worker
-    has *written* since is known by a read that finds it, together with what was known before.
-    """
-
-    def __init__(self, newest: Pair = (0, 0), written: Iterable[Pair] = ()) -> None:
-        #: As long as it is in the table, its history is the one known.
-        self.newest = newest
-        self.skipped: set[int] = set()
-        #: Their ids may be low, or come twice: the database may have gone back since the write.
-        self.written = set(written)
-
-    def add(self, several: Collection[Pair]) -> None:
-        """These claims were read."""
-        last, before = max(several, default=(0, 0)), self.newest[0]
-        if last[0] > before:
-            self.skipped.update(range(max(before + 1, last[0] - SKIPPED_AT_MOST), last[0]))
-            self.newest = last
-        self.skipped.difference_update(number for number, _generation in several)
-
-
 @dataclass(frozen=True, slots=True)
 class ClaimRead:
     """The result of one read; *at* is when it began, in seconds since the epoch.
@@ -79,13 +56,20 @@ class ClaimReader:
     """Reads of, and closing in, the claims of *database*, with the times at which they are due.
 
     Times are in seconds since the epoch.  What was read is read again until it was :meth:`taken`.
+    Known are all claims up to the *newest* but those *skipped*.  These may come late, or never; a
+    read of all open claims finds whatever came.  What this worker has *written* since is known by a
+    read that finds it, together with what was known before.
     """
 
     def __init__(self, database: Database) -> None:
         self.database = database
         #: Number of reads that have begun.
         self.reads = 0
-        self.ids = KnownIds()
+        #: As long as it is in the table, its history is the one known.
+        self.newest: Pair = (0, 0)
+        self.skipped: set[int] = set()
+        #: Their ids may be low, or come twice: the database may have gone back since the write.
+        self.written: set[Pair] = set()
         self.read_at = NEVER
         self._session = ReadSession(database)
         # Requests read the news while the state is read.
@@ -93,7 +77,7 @@ class ClaimReader:
         self._needs_all = True
         self._all_read_at = self._closed_at = self._purged_at = NEVER
         #: Ids of the newest claims at the last times for a purge, of which the first is long ago.
-        self._newest = collections.deque[int](
+        self._earlier = collections.deque[int](
             maxlen=round(KEPT.total_seconds() / PURGE_SECONDS) + 1
         )
 
@@ -103,9 +87,19 @@ class ClaimReader:
 
     def start_over(self) -> None:
         """Know nothing of what was read before."""
-        self.ids = KnownIds()
-        self._newest.clear()
+        self.newest = (0, 0)
+        self.skipped.clear()
+        self.written.clear()
+        self._earlier.clear()
         self.want_all()
+
+    def know(self, several: Collection[Pair]) -> None:
+        """These claims were read."""
+        last, before = max(several, default=(0, 0)), self.newest[0]
+        if last[0] > before:
+            self.skipped.update(range(max(before + 1, last[0] - SKIPPED_AT_MOST), last[0]))
+            self.newest = last
+        self.skipped.difference_update(number for number, _generation in several)
 
     def read(
         self,
@@ -121,8 +115,8 @@ class ClaimReader:
             return self.read_new(now, utc(min(now, self.read_at) - LATE_SECONDS))
         self._needs_all = False
         self.reads += 1
-        number, before, last = self.reads, set(known()), self.ids.newest
-        written = set(self.ids.written)
+        number, before, last = self.reads, set(known()), self.newest
+        written = set(self.written)
         hosts = claim_rows.begin(self.database, uncounted())
 
         def ask(connection: Connection) -> ClaimRead:
@@ -138,8 +132,8 @@ class ClaimReader:
     def read_new(self, now: float, closed_since: datetime.datetime = NEVER_CLOSED) -> ClaimRead:
         """Read the claims that came, and the ids of those closed since."""
         self.reads += 1
-        number, last, written = self.reads, self.ids.newest, set(self.ids.written)
-        missed = set(self.ids.skipped)
+        number, last, written = self.reads, self.newest, set(self.written)
+        missed = set(self.skipped)
 
         def ask(connection: Connection) -> ClaimRead:
             generation, own, ids, closed_ids = claim_rows.changed_ids(
@@ -158,12 +152,13 @@ class ClaimReader:
     def taken(self, read: ClaimRead) -> None:
         """Take what *read* has found for known, and so the reports of that time."""
         self.read_at = read.at
-        self.ids.add([(row.id, row.generation) for row in read.rows])
-        self.ids.add(read.own)
-        self.ids.written -= read.own
+        self.know([(row.id, row.generation) for row in read.rows])
+        self.know(read.own)
+        self.written -= read.own
         if read.newest is not None:
             self._all_read_at = read.at
-            self.ids = KnownIds(max(self.ids.newest, read.newest), self.ids.written)
+            self.newest = max(self.newest, read.newest)
+            self.skipped.clear()
 
     def close(self, over: Mapping[int, int], now: float) -> None:
         """Close claims that are *over*, if it is time for that."""
@@ -179,9 +174,9 @@ class ClaimReader:
         """
         if is_due(self._purged_at, PURGE_SECONDS, now):
             self._purged_at = now
-            self._newest.append(self.ids.newest[0])
-            if len(self._newest) == self._newest.maxlen:
-                before, oldest = utc(now) - KEPT, self._newest[0]
+            self._earlier.append(self.newest[0])
+            if len(self._earlier) == self._earlier.maxlen:
+                before, oldest = utc(now) - KEPT, self._earlier[0]
                 self.database.write_retrying(lambda conn: claim_rows.purge(conn, before, oldest))
 
 

@@ -163,7 +163,7 @@ class SharedReservations(Reservations):
                 self._answered[claim.consumer] = answered[claim.consumer]
             claim.since = self.reader.reads + 1
             self._attach(reservation, row)
-            self.reader.ids.written.add((row.id, row.generation))
+            self.reader.written.add((row.id, row.generation))
         for key, move in moves.items():
             counted = self.counted.get(key)
             if counted is not None and counted.generation == move.expected:
@@ -195,7 +195,7 @@ class SharedReservations(Reservations):
         if self._writes_again:
             values = list(self._answered.values())
             there = recovery.write_again(self.database, values, now, self.grace_seconds)
-            self.reader.ids.written.update(there)
+            self.reader.written.update(there)
             self._writes_again = False
         over = list(self.over.items())
         self.reader.close({number: made for number, (due_at, made) in over if due_at <= now}, now)
@@ -262,7 +262,7 @@ class SharedReservations(Reservations):
         reservation.claim = Claim(row.consumer_uuid, since=since)
         self.add(reservation)
         self._attach(reservation, row)
-        self.reader.ids.add([(row.id, row.generation)])
+        self.reader.know([(row.id, row.generation)])
 
     def _follow(self, row: Any, key: Key, *, is_own: bool) -> None:
         """Know the generation that the claim of *row* has made, if it made it of the known one."""

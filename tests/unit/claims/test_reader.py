@@ -7,9 +7,16 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from scheduler.claims.reader import ALL_READ_SECONDS, LATE_SECONDS, SKIPPED_AT_MOST, KnownIds, utc
+from scheduler.claims.reader import (
+    ALL_READ_SECONDS,
+    LATE_SECONDS,
+    SKIPPED_AT_MOST,
+    ClaimReader,
+    utc,
+)
 from scheduler.db import claims as claim_rows
 from scheduler.db import tables
+from scheduler.db.database import Database
 from tests.unit.claims.fleets import GB, a_name
 
 ALL = "WHERE claims.closed_at IS NULL"
@@ -165,6 +172,6 @@ def test_times_are_in_utc_wherever_the_worker_runs():
 
 
 def test_only_the_latest_of_many_are_waited_for():
-    known = KnownIds()
-    known.add([(10 * SKIPPED_AT_MOST, 1)])
+    known = ClaimReader(Database("sqlite://"))
+    known.know([(10 * SKIPPED_AT_MOST, 1)])
     assert known.skipped == set(range(9 * SKIPPED_AT_MOST, 10 * SKIPPED_AT_MOST))
