@@ -15,14 +15,12 @@ import numpy as np
 
 from scheduler import errors, idempotency, objects
 from scheduler.engine.record import PlacementUse
-from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.candidates import Candidates, request_is_rebuild
 from scheduler.hosts.reservations import Reservation
 from scheduler.hosts.table import Key
 
 Selections = list[list[objects.Selection]]
 """Per instance the chosen host, then its alternates."""
-
-CHECK_HINT, REBUILD = "_nova_check_type", "rebuild"
 
 
 @dataclass(frozen=True)
@@ -73,8 +71,7 @@ class Request:
     @property
     def takes_hosts(self) -> bool:
         """True when its instances need room: not if one is only rebuilt where it is."""
-        hints = self.spec.scheduler_hints or {}
-        return list(hints.get(CHECK_HINT) or ()) != [REBUILD]
+        return not request_is_rebuild(self.spec)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ import numpy as np
 
 from scheduler import errors
 from scheduler.engine import one_by_one
-from scheduler.filters.base import BaseHostFilter, HostFilter, Reason, request_is_rebuild
-from scheduler.hosts.candidates import Candidates
+from scheduler.filters.base import BaseHostFilter, HostFilter, Reason
+from scheduler.hosts.candidates import Candidates, request_is_rebuild
 from scheduler.hosts.host_state import Fitting
 from scheduler.semantics import CURRENT, Semantics
 from scheduler.weights.base import BaseHostWeigher

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from scheduler import errors
-from scheduler.filters.base import BaseHostFilter, Refused, request_is_rebuild
-from scheduler.hosts.candidates import Candidates
+from scheduler.filters.base import BaseHostFilter, Refused
+from scheduler.hosts.candidates import Candidates, request_is_rebuild
 from scheduler.weights.base import BaseHostWeigher
 
 #: Reason code of a filter that only says yes or no.

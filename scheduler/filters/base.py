@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scheduler import objects
-from scheduler.hosts.candidates import CHECK_TYPE_HINT, Candidates
+from scheduler.hosts.candidates import Candidates, request_is_rebuild
 from scheduler.hosts.host_state import HostState
 from scheduler.objects.image import LEGACY_NAMES
 
@@ -41,12 +41,6 @@ class Refused:
 
 
 Condition = tuple[Reason, np.ndarray]
-
-
-def request_is_rebuild(spec_obj: Any) -> bool:
-    """True iff the request is a rebuild check on the instance's own host."""
-    hints = getattr(spec_obj, "scheduler_hints", None) or {}
-    return hints.get(CHECK_TYPE_HINT) == ["rebuild"]
 
 
 def hinted(spec_obj: Any, hint: str) -> list[str]:

@@ -270,6 +270,12 @@ def narrow(hosts: Candidates, request: Any, chosen: Semantics = semantics.CURREN
     return left
 
 
+def request_is_rebuild(request: Any) -> bool:
+    """True iff the request is a rebuild check on the instance's own host."""
+    hints = getattr(request, "scheduler_hints", None) or {}
+    return hints.get(CHECK_TYPE_HINT) == ["rebuild"]
+
+
 def has_group(request: Any, policy: str) -> bool:
     group = request.instance_group
     return group is not None and group.policy == policy
