@@ -69,7 +69,6 @@ class HostManager:
             self._semantics,
             knows_bare_metal=self.KNOWS_BARE_METAL,
         )
-        self._aggregates: dict[int, Any] = {}
         self._shared = SharedRun(self._read, gather=concurrency.let_others_catch_up)
         self._full_at: float | None = None
         #: uuids of the cells whose hosts are left out since the latest read.
@@ -107,7 +106,7 @@ class HostManager:
     @property
     def aggregates(self) -> list[Any]:
         """Every aggregate that is known; the caller holds the lock."""
-        return list(self._aggregates.values())
+        return list(self._updater.aggregates.values())
 
     def refresh(self, arrived_at: float | None = None) -> None:
         """Bring the table to a state that is read after *arrived_at*, or after this call.
@@ -241,8 +240,6 @@ class HostManager:
         with self.lock:
             for changes in several:
                 self._updater.apply(changes, began, cost)
-                if changes.aggregates is not None:
-                    self._aggregates = {each.id: each for each in changes.aggregates}
             self.read_at = began
             health = self.cell_health()
             self.cells_left_out = tuple(each.uuid for each in health if each.is_left_out)
@@ -255,14 +252,13 @@ class HostManager:
     def update_aggregates(self, aggregates: Iterable[Any]) -> None:
         """Take *aggregates*, each replacing the one of its id."""
         with self.lock:
-            self._aggregates.update({each.id: each for each in aggregates})
-            self._updater.set_aggregates(self._aggregates.values())
+            self._updater.set_aggregates([*self.aggregates, *aggregates])
 
     def delete_aggregate(self, aggregate: Any) -> None:
         """Forget the aggregate of this id; an unknown one is ignored."""
         with self.lock:
-            self._aggregates.pop(aggregate.id, None)
-            self._updater.set_aggregates(self._aggregates.values())
+            left = [each for each in self.aggregates if each.id != aggregate.id]
+            self._updater.set_aggregates(left)
 
     def update_instance_info(self, context: Any, host_name: str, instance_info: Any) -> None:
         """Take the instances that *host_name* reports as running on it."""

@@ -190,6 +190,7 @@ class TableUpdater:
     ) -> None:
         self.reservations = reservations
         self.table: HostTable = reservations.table
+        self.aggregates: dict[int, objects.Aggregate] = {}
         self._ratios = ratios
         self._semantics = chosen
         self._knows_bare_metal = knows_bare_metal
@@ -259,8 +260,9 @@ class TableUpdater:
 
     def set_aggregates(self, aggregates: Iterable[objects.Aggregate]) -> None:
         """Make *aggregates* all there are."""
+        self.aggregates = {each.id: each for each in aggregates}
         of_host: dict[str, tuple[objects.Aggregate, ...]] = {}
-        for aggregate in sorted(aggregates, key=lambda each: each.id):
+        for _id, aggregate in sorted(self.aggregates.items()):
             for host in aggregate.hosts or ():
                 of_host[host] = (*of_host.get(host, ()), aggregate)
         self.table.set_aggregates(of_host)
