@@ -164,9 +164,9 @@ class CellsReader:
                 member.must_be_full = True
             raise
         several: list[FleetChanges] = list(answers.values())
-        several += self._gone(now, {each.cell.uuid for each in several if each.cell is not None})
+        several += self._gone({each.cell.uuid for each in several if each.cell is not None})
         if of_all is not None:
-            first = several[0] if several else FleetChanges(False, now)
+            first = several[0] if several else FleetChanges(False)
             several[:1] = [dataclasses.replace(first, aggregates=of_all)]
         return several
 
@@ -256,7 +256,7 @@ class CellsReader:
         member.answered()
         return answer
 
-    def _gone(self, now: datetime.datetime, read: set[str]) -> Iterable[FleetChanges]:
+    def _gone(self, read: set[str]) -> Iterable[FleetChanges]:
         """Empty full reads for the cells that were read before and not now."""
         gone = [cell for uuid, cell in self._shown.items() if uuid not in read]
         self._shown = {
@@ -264,7 +264,7 @@ class CellsReader:
             for uuid, member in self._members.items()
             if uuid in read and uuid is not None and member.cell is not None
         }
-        return [FleetChanges(True, now, services=(), cell=cell) for cell in gone]
+        return [FleetChanges(True, services=(), cell=cell) for cell in gone]
 
     def _read_aggregates(self, *, full: bool) -> Sequence[objects.Aggregate] | None:
         """The aggregates that are not read with the hosts; None where nothing changed.

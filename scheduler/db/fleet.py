@@ -54,7 +54,6 @@ class FleetChanges:
     """
 
     full: bool
-    read_at: datetime.datetime
     nodes: Iterable[Any] = ()
     instances: Sequence[Any] = ()
     services: Sequence[Any] | None = None
@@ -130,7 +129,7 @@ class FleetReader:
         if isinstance(self._poll, fleet_poll.StampsPoll):
             self._heartbeats.have(functools.partial(self._poll.look_back, now=now))
         heartbeats = self._heartbeats.read(now, fleet_poll.HEARTBEAT_SECONDS)
-        return [FleetChanges(False, now, heartbeats=heartbeats, cell=self.cell)]
+        return [FleetChanges(False, heartbeats=heartbeats, cell=self.cell)]
 
     def _read(
         self, connection: sa.Connection, now: datetime.datetime, *, full: bool
@@ -148,7 +147,7 @@ class FleetReader:
             news = self._poll.run(connection, now, services)
             if news == {}:
                 self._read_at = now
-                return FleetChanges(False, now, cell=self.cell)
+                return FleetChanges(False, cell=self.cell)
         with self._session.snapshot():
             if news is not None:
                 news = _merged(news, self._poll.run(connection, now, services))
@@ -186,7 +185,6 @@ class FleetReader:
         self._read_at = now
         return FleetChanges(
             False,
-            now,
             nodes,
             instances,
             services,
@@ -221,7 +219,6 @@ class FleetReader:
         metadata = fleet_rows.image_properties(connection, placed) if self._reads_images else {}
         return FleetChanges(
             True,
-            now,
             nodes,
             [*elsewhere, *present],
             services,

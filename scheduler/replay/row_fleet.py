@@ -50,16 +50,15 @@ class RowFleet:
 
     def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
         """Everything there is, cell by cell."""
-        del full
+        del now, full
         cells = [None, *dict.fromkeys(self._cell_of_host.values())]
-        return [self._read(cell, now) for cell in cells]
+        return [self._read(cell) for cell in cells]
 
-    def _read(self, cell: Cell | None, now: datetime.datetime) -> FleetChanges:
+    def _read(self, cell: Cell | None) -> FleetChanges:
         services = [row for row in self._in(cell, self._services) if row.binary == COMPUTE_BINARY]
         instances = self._in(cell, self._instances)
         return FleetChanges(
             full=True,
-            read_at=now,
             nodes=sorted(self._in(cell, self._nodes), key=lambda each: each.id),
             instances=instances,
             services=services,

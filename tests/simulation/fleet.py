@@ -116,7 +116,7 @@ class ModelReader:
             nodes = server.execute(lambda _one: list(server.tables[NODES].values()))
         self._seen = latest
         known = services if seen is None else None
-        return [FleetChanges(seen is None, now, nodes, instances, known)]
+        return [FleetChanges(seen is None, nodes, instances, known)]
 
     def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
         """Nothing: no filter asks for heartbeats."""
