@@ -84,14 +84,14 @@ def differences(
         if reported not in (None, present):
             what = f"{reported} instances reported, {present} are there"
             found.append(Difference("report", *key, None, what))
-        if node.free_disk_gb is not None:
-            found += _overbooked(key, node, open_claims[key], ratios)
-            for claim, what in _not_fitting(node, open_claims[key], ratios, fitting):
-                note(claim, OVERBOOKED, f"{NOT_LEFT}: {what}")
+        if node.free_disk_gb is not None and open_claims[key]:
+            found += _overbooked(key, node, open_claims[key], ratios, fitting)
     return found
 
 
-def _overbooked(key: Key, node: Any, claims: Sequence[Any], ratios: Ratios) -> Iterator[Difference]:
+def _overbooked(
+    key: Key, node: Any, claims: Sequence[Any], ratios: Ratios, fitting: Fitting
+) -> Iterator[Difference]:
     """Differences where reports and claims together exceed what the host has, overcommitted."""
     values = rows.values(node, ratios, None)
     ram_mb, disk_gb = values["total_usable_ram_mb"], values["total_usable_disk_gb"]
@@ -106,23 +106,13 @@ def _overbooked(key: Key, node: Any, claims: Sequence[Any], ratios: Ratios) -> I
         if claimed and used + claimed > limit:
             what = f"{used} {unit} reported and {claimed} claimed, of {limit:g}"
             yield Difference(OVERBOOKED, *key, None, what)
-
-
-def _not_fitting(
-    node: Any, claims: Sequence[Any], ratios: Ratios, fitting: Fitting
-) -> Iterator[tuple[Any, str]]:
-    """Claims on cells and devices that are not there beside the report and the earlier claims."""
-    wanting = [each for each in claims if each.numa_topology or each.pci_requests]
-    if not wanting:
-        return
     table = HostTable()
-    row = table.put(rows.key(node), rows.values(node, ratios, None))
-    for claim in sorted(wanting, key=lambda each: each.id):
+    row = table.put(rows.key(node), values)
+    for claim in claims:
         has_cells = bool(table.value(row, TOPOLOGY)) and claim.numa_topology is not None
         taken = consume(table, row, amounts.of_row(claim, fitting))
-        if taken is None:
-            continue
-        if taken.error is not None:
-            yield claim, str(taken.error)
-        elif has_cells and taken.counted is None:
-            yield claim, "no NUMA cells that it fits on"
+        lacking: Any = None if taken is None else taken.error
+        if taken is not None and has_cells and taken.counted is None:
+            lacking = lacking or "no NUMA cells that it fits on"
+        if lacking is not None:
+            yield Difference(OVERBOOKED, *key, claim.consumer_uuid, f"{NOT_LEFT}: {lacking}")
