@@ -27,7 +27,8 @@ def report(database, host, free_ram_mb):
 
 @pytest.fixture
 def reader(database):
-    return FleetReader(database, OVERLAP)
+    yield FleetReader(database, OVERLAP)
+    database.dispose()  # what sessions have set must not get into the pool
 
 
 def changes_of(reader, *, full):

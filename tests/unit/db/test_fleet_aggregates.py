@@ -1,6 +1,6 @@
 """Aggregates are read again when one of them has changed, and only then."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,14 +13,15 @@ from scheduler.db.database import Database
 
 
 @pytest.fixture
-def reader(database: Database) -> AggregateReader:
+def reader(database: Database) -> Iterator[AggregateReader]:
     """One that has read two aggregates."""
     with database.write() as connection:
         aggregates.create(connection, "ssd", {"disk": "ssd"}, ["h1", "h2"])
         aggregates.create(connection, "hdd", {"disk": "hdd"}, ["h3"])
     made = AggregateReader(database)
     assert [each.name for each in made.read()] == ["ssd", "hdd"]
-    return made
+    yield made
+    database.dispose()
 
 
 def exchange_hosts(connection: Connection, number: int) -> None:

@@ -124,3 +124,4 @@ def test_a_reader_reads_all_unless_it_knows_the_oldest_entry(database, host, his
     found = reader.read(NOW + later)
     list(found.nodes)
     assert found.full is (history is not None)
+    database.dispose()
