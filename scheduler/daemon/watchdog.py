@@ -50,22 +50,18 @@ class Readiness:
         """Takes the variables out of *environ*, which is the process's own unless given."""
         environ = os.environ if environ is None else environ
         microseconds, pid = (environ.pop(name, None) for name in WATCHDOG_VARIABLES)
-        self._watchdog_seconds: float | None = None
-        if microseconds and pid in (None, str(os.getpid())):
-            self._watchdog_seconds = int(microseconds) / 1e6
         self._is_failing = False
         address = environ.pop(VARIABLE, None)
         self._socket = None if address is None else _connected(address)
+        self.watchdog_seconds: float | None = None
+        """Within which time a service manager wants to hear that all is well; None: it does not."""
+        if microseconds and pid in (None, str(os.getpid())) and self.is_awaited:
+            self.watchdog_seconds = int(microseconds) / 1e6
 
     @property
     def is_awaited(self) -> bool:
         """True when a service manager listens."""
         return self._socket is not None
-
-    @property
-    def watchdog_seconds(self) -> float | None:
-        """Within which time it wants to hear that all is well; None if it does not ask."""
-        return self._watchdog_seconds if self.is_awaited else None
 
     def tell(self, *assignments: str) -> None:
         """Send *assignments* of the protocol in one message."""

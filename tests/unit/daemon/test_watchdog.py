@@ -17,12 +17,8 @@ class Told(Readiness):
 
     def __init__(self, watchdog_seconds):
         super().__init__({})
-        self._asked_seconds = watchdog_seconds
+        self.watchdog_seconds = watchdog_seconds
         self.lines = []
-
-    @property
-    def watchdog_seconds(self):
-        return self._asked_seconds
 
     def tell(self, *assignments):
         self.lines += assignments
