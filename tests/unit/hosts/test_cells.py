@@ -165,8 +165,8 @@ def test_a_cell_that_fails_is_left_out_and_comes_back_by_itself(
         return read(reader, *given, **options)
 
     monkeypatch.setattr(FleetReader, "read", read_or_break)
-    bring_back()
     wait_until(lambda: not errors, SECONDS, "two errors")
+    bring_back()
     assert "cannot be read" in caplog.text
     wait_until(lambda: manager.refresh() or is_whole(manager), SECONDS, "cell a")
     assert seen(manager) == ["a1", "a2", "b1"]
