@@ -180,7 +180,8 @@ def test_every_process_reports_on_a_signal(observed, tmp_path):
     log = observed.daemon.log
     assert log.count("none in this process: each worker has its own") == 1
     assert log.count("up = 3") == WORKERS
-    assert f"{uuid(700)}: selected: cmp" in log
+    line = f"Placement of 1 instance(s) [{uuid(700)}]: selected [cmp"
+    assert log.count(line) == 2, "one of the decision, one of the report"
     assert log.count("  attestation_auth_blob = ***") == WORKERS + 1
     assert observed.transport_url not in log
     assert SECRET not in log
