@@ -91,7 +91,7 @@ def _connected(address: str) -> socket.socket | None:
 
 
 class Watchdog:
-    """The watchdog of one worker with *in_flight* requests, which *report* tells of.
+    """The watchdog of one worker with *in_flight* requests; *report* describes the worker.
 
     The watchdog adds stage, time and process.
     """
