@@ -25,6 +25,7 @@ from scheduler.daemon.health import Check, Status, WorkerHealth
 from scheduler.daemon.periodic import RepeatingTask
 from scheduler.daemon.reload import Outcome
 from scheduler.daemon.reports import Reports
+from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.overview import Overview
 from scheduler.metrics import catalogue, readings
 from scheduler.metrics.counters import Counters
@@ -102,8 +103,8 @@ class Monitoring:
         """True when anybody can look."""
         return self._listening is not None
 
-    def serve(self, health: WorkerHealth, workers: int, ending: contextlib.ExitStack) -> None:
-        """Answer, in one of *workers* workers, until *ending*; all answer at the same address."""
+    def serve(self, health: WorkerHealth, table: WorkerTable, ending: contextlib.ExitStack) -> None:
+        """Answer, in one of the workers of *table*, until *ending*; all have the same address."""
         if self._listening is None or self._folder is None:
             return
         self._readings += [
@@ -111,10 +112,10 @@ class Monitoring:
             lambda samples: readings.read_consumer(samples, health.consumer()),
         ]
         self.hub.start()
-        self._serve_metrics(Snapshots(self._folder), workers, ending)
+        self._serve_metrics(Snapshots(self._folder, table.place), table.workers, ending)
         for path, handler in {
-            "/healthz": lambda _request: self._checks_of_all("/worker/healthz", workers),
-            "/readyz": lambda _request: self._checks_of_all("/worker/readyz", workers),
+            "/healthz": lambda _request: self._checks_of_all("/worker/healthz", table.workers),
+            "/readyz": lambda _request: self._checks_of_all("/worker/readyz", table.workers),
             "/worker/healthz": lambda _request: _response(list(map(asdict, health.liveness()))),
             "/worker/readyz": lambda _request: _response(list(map(asdict, health.readiness()))),
         }.items():
@@ -145,13 +146,12 @@ class Monitoring:
             self.workers.ask(_WRITE)
             samples, alive = snapshots.together()
             samples.set(catalogue.WORKERS, count, "configured")
-            samples.set(catalogue.WORKERS, len(alive), "alive")
+            samples.set(catalogue.WORKERS, alive, "alive")
             with contextlib.suppress(TimeoutError):  # a decision takes long: without them, then
                 self.hub.call(self._read_capacity, samples)
             body, content_type = render(samples, request.headers.get("accept", ""))
             return Response(body, content_type)
 
-        snapshots.retire()
         write()
         task = RepeatingTask("metrics", write, WRITE_SECONDS)
         task.start(WRITE_SECONDS)

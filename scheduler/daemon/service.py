@@ -131,7 +131,7 @@ class Service(Worker):
         """Start everything; *ending* learns how to end it, in the reverse order."""
         conf, monitoring = self._conf, self._monitoring
         monitoring.reports.begin(self._in_flight, lambda: self._manager)
-        monitoring.serve(self._health(), self.table.workers, ending)
+        monitoring.serve(self._health(), self.table, ending)
         databases = Databases.from_conf(conf)
         ending.callback(databases.dispose)
         transport = get_transport(conf)

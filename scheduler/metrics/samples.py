@@ -1,23 +1,20 @@
 """The values of metrics at one moment, of one worker or of several together, for Prometheus.
 
 Each worker has a file with its latest values, in the folder that the workers of a daemon share.
-What a worker had counted stays in its file when it dies; the next one that is started adds the
-files of the dead up into one, so that their number does not grow.
+What it had counted stays there when it dies.
 
 The library's own way, files mapped into memory, is none for a daemon: where the disk is full, a
 new value ends the process by SIGBUS, and each decision takes five times as long to count.
 """
 
 import bisect
-import contextlib
-import fcntl
 import itertools
 import json
 import operator
 import os
 import pathlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
@@ -87,13 +84,13 @@ class Samples(Collector):
     def to_plain(self) -> dict[str, Any]:
         return {
             "values": [[name, labels, value] for (name, labels), value in self.values.items()],
-            "read_at": None if self.read_at == float("-inf") else self.read_at,
+            "read_at": self.read_at,
         }
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
         values = {(name, tuple(labels)): value for name, labels, value in plain["values"]}
-        return cls(values, float("-inf") if plain["read_at"] is None else plain["read_at"])
+        return cls(values, plain["read_at"])
 
     def collect(self) -> Iterable[Family]:
         """Every metric that has values, in the catalogue's order; called by the library."""
@@ -144,67 +141,37 @@ def _family(metric: Metric, values: Iterable[tuple[tuple[str, ...], Any]]) -> Fa
 
 
 class Snapshots:
-    """The files in *folder*; *clock* never goes back."""
+    """The files in *folder*, each named after the *place* of a worker; *clock* never goes back.
 
-    def __init__(self, folder: pathlib.Path, clock: Callable[[], float] = time.monotonic) -> None:
+    A worker that replaces one that died takes its place, and goes on from what that had counted.
+    """
+
+    def __init__(
+        self, folder: pathlib.Path, place: int | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._folder = folder
+        self._path = folder / f"metrics-{place}.json"
         self._clock = clock
+        self._before = Samples()
+        if self._path.exists():
+            left = json.loads(self._path.read_bytes())
+            self._before.take(Samples.from_plain(left), is_alive=False)
 
     def write(self, samples: Samples) -> None:
         """Tell what this process has counted and measured."""
-        plain = {**samples.to_plain(), "written_at": self._clock()}
-        self._replace(f"metrics-{os.getpid()}", plain)
-
-    def together(self) -> tuple[Samples, list[int]]:
-        """All workers' values as one, and the process ids of those that are alive."""
-        alive = []
-        with self._locked(fcntl.LOCK_SH):
-            combined = self._of_the_dead()
-            for pid, path in self._files().items():
-                plain = json.loads(path.read_bytes())
-                is_fresh = self._clock() - plain["written_at"] <= FRESH_SECONDS
-                is_alive = is_fresh and _exists(pid)
-                combined.take(Samples.from_plain(plain), is_alive=is_alive)
-                if is_alive:
-                    alive.append(pid)
-        return combined, alive
-
-    def retire(self) -> None:
-        """Put the files of dead workers together; called by each one that begins."""
-        with self._locked(fcntl.LOCK_EX):
-            # A new process has written nothing yet: what has its number is an earlier one's.
-            files = self._files().items()
-            dead = [path for pid, path in files if pid == os.getpid() or not _exists(pid)]
-            combined = self._of_the_dead()
-            for path in dead:
-                plain = json.loads(path.read_bytes())
-                combined.take(Samples.from_plain(plain), is_alive=False)
-            self._replace("retired", combined.to_plain())
-            for path in dead:
-                path.unlink()
-
-    def _files(self) -> dict[int, pathlib.Path]:
-        """By process id the file of each worker that was not retired."""
-        paths = sorted(self._folder.glob("metrics-*.json"))
-        return {int(path.stem.partition("-")[2]): path for path in paths}
-
-    def _of_the_dead(self) -> Samples:
-        retired = self._folder / "retired.json"
-        exists = retired.exists()
-        return Samples.from_plain(json.loads(retired.read_bytes())) if exists else Samples()
-
-    @contextlib.contextmanager
-    def _locked(self, how: int) -> Iterator[None]:
-        """Keep files from being put together while they are read, by whichever worker."""
-        with (self._folder / "metrics.lock").open("a") as lock:
-            fcntl.flock(lock, how)
-            yield
-
-    def _replace(self, name: str, plain: dict[str, Any]) -> None:
-        new = self._folder / f"{name}.{os.getpid()}.new"
+        samples.take(self._before, is_alive=False)
+        plain = {**samples.to_plain(), "pid": os.getpid(), "written_at": self._clock()}
+        new = self._path.with_suffix(".new")
         new.write_text(json.dumps(plain), encoding="utf-8")
-        new.replace(self._folder / f"{name}.json")
+        new.replace(self._path)
 
-
-def _exists(pid: int) -> bool:
-    return os.path.exists(f"/proc/{pid}")
+    def together(self) -> tuple[Samples, int]:
+        """All workers' values as one, and how many of them are alive."""
+        combined, alive = Samples(), 0
+        for path in self._folder.glob("metrics-*.json"):
+            plain = json.loads(path.read_bytes())
+            is_fresh = self._clock() - plain["written_at"] <= FRESH_SECONDS
+            is_alive = is_fresh and os.path.exists(f"/proc/{plain['pid']}")
+            combined.take(Samples.from_plain(plain), is_alive=is_alive)
+            alive += is_alive
+        return combined, alive

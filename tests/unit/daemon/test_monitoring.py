@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from scheduler.daemon.health import WorkerHealth
 from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.reload import Outcome
-from scheduler.daemon.worker_table import Stage
+from scheduler.daemon.worker_table import Stage, WorkerTable
 from scheduler.explain.recorder import Recorder
 from scheduler.rpc.in_flight import InFlightRequests
 from scheduler.web import server
@@ -57,7 +57,7 @@ def folders():
 def served():
     made, before = Served(), folders()
     with contextlib.ExitStack() as ending:
-        made.monitoring.serve(made.health, 1, ending)
+        made.monitoring.serve(made.health, WorkerTable(), ending)
         yield made
     made.monitoring.close()
     assert folders() <= before
@@ -110,7 +110,9 @@ def test_without_an_address_nothing_is_counted():
     before = signal.getsignal(signal.SIGUSR2)
     off, manager = Monitoring(), a_manager()
     with contextlib.ExitStack() as ending:
-        off.serve(WorkerHealth(InFlightRequests(), 30.0, lambda: Stage.SERVING), 1, ending)
+        off.serve(
+            WorkerHealth(InFlightRequests(), 30.0, lambda: Stage.SERVING), WorkerTable(), ending
+        )
         off.watch_manager(manager, None, None)
         off.reloaded(Outcome.APPLIED)
     off.close()

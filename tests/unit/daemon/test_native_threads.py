@@ -43,7 +43,7 @@ heartbeat = ServiceHeartbeat(conf, database, "nova-scheduler", "scheduler")
 heartbeat.register()
 with contextlib.ExitStack() as ending:
     health = WorkerHealth(in_flight, 600.0, lambda: watchdog.stage)
-    monitoring.serve(health, 1, ending)
+    monitoring.serve(health, WorkerTable(), ending)
     heartbeat.start()
     with in_flight.request("select_destinations"):
         print(listening.getsockname()[1], flush=True)

@@ -102,63 +102,44 @@ def test_names():
 
 # --- files of several workers, some of them dead -------------------------------------------
 
-NOBODY = 2**22 + 1
-"""No process has this number on Linux."""
+
+def told(snapshots, number):
+    """Have a worker tell that it has placed so many, and has as many in hand."""
+    samples = Samples()
+    samples.set(catalogue.PLACED, number)
+    samples.set(catalogue.IN_FLIGHT, number)
+    snapshots.write(samples)
 
 
-class Folder:
-    """The files of several workers, as this process sees them at *now*."""
-
-    def __init__(self, path):
-        self.path = path
-        self.now = 1000.0
-        self.snapshots = Snapshots(path, lambda: self.now)
-
-    def write(self, number, pid=None):
-        """Have this process tell, or leave what a process *pid* has told."""
-        samples = Samples()
-        samples.set(catalogue.PLACED, number)
-        samples.set(catalogue.IN_FLIGHT, number)
-        if pid is None:
-            self.snapshots.write(samples)
-            return
-        plain = {"written_at": 1000.0, **samples.to_plain()}
-        (self.path / f"metrics-{pid}.json").write_text(json.dumps(plain), encoding="utf-8")
-
-    def summed(self):
-        """Placed, in flight, and who is alive."""
-        samples, alive = self.snapshots.together()
-        both = catalogue.PLACED, catalogue.IN_FLIGHT
-        placed, in_flight = (samples.values.get((each.name, ()), 0) for each in both)
-        return placed, in_flight, sorted(alive)
+def summed(snapshots):
+    """Placed, in flight, and how many are alive."""
+    samples, alive = snapshots.together()
+    both = catalogue.PLACED, catalogue.IN_FLIGHT
+    placed, in_flight = (samples.values.get((each.name, ()), 0) for each in both)
+    return placed, in_flight, alive
 
 
-@pytest.fixture
-def folder(tmp_path):
-    return Folder(tmp_path)
-
-
-def test_those_that_live(folder):
-    assert folder.summed() == (0, 0, [])
+def test_those_that_live(tmp_path, monkeypatch):
+    now = 1000.0
+    first, second = (Snapshots(tmp_path, place, lambda: now) for place in range(2))
+    assert summed(first) == (0, 0, 0)
     for number in (1, 2):
-        folder.write(number)
-    assert folder.summed() == (2, 2, [os.getpid()])
-    with subprocess.Popen(["sleep", "60"]) as other:
-        folder.write(10, other.pid)
-        assert folder.summed() == (12, 12, sorted([os.getpid(), other.pid]))
+        told(first, number)
+    assert summed(second) == (2, 2, 1)
+    with subprocess.Popen(["sleep", "60"]) as other, monkeypatch.context() as patched:
+        patched.setattr(os, "getpid", lambda: other.pid)
+        told(second, 10)
+        assert summed(first) == (12, 12, 2)
         other.kill()
-    folder.now += FRESH_SECONDS + 1
-    assert folder.summed() == (12, 0, []), "those that say nothing any more count as dead"
+    assert summed(first) == (12, 2, 1)
+    now += FRESH_SECONDS + 1
+    assert summed(first) == (12, 0, 0), "those that say nothing any more count as dead"
 
 
-def test_the_dead_are_put_together(folder):
-    # A worker may get the number of a dead one.
-    for round_of_deaths in (1, 2):
-        for pid in (NOBODY, NOBODY + 1, os.getpid()):
-            folder.write(10, pid)
-        assert folder.summed()[0] == 30 * round_of_deaths
-        folder.snapshots.retire()
-        assert not list(folder.path.glob("metrics-*.json"))
-        assert folder.summed() == (30 * round_of_deaths, 0, [])
-    folder.write(1)
-    assert folder.summed() == (61, 1, [os.getpid()])
+def test_who_replaces_a_dead_worker_goes_on_from_what_it_had_counted(tmp_path):
+    for already in (0, 10, 20):
+        snapshots = Snapshots(tmp_path, 0)
+        for number in (4, 10):
+            told(snapshots, number)
+            assert summed(snapshots) == (already + number, number, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics-0.json"]
