@@ -3,10 +3,9 @@
 import http
 import importlib.resources
 import json
-import os
 import re
 import urllib.parse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from scheduler.concurrency import HubCalls
@@ -99,24 +98,26 @@ class StatusPage:
         if not _SEEN.fullmatch(seen):
             return Response.of_text("seen: not a list of ID.NUMBER", http.HTTPStatus.BAD_REQUEST)
         target = f"{PATH}/worker/fleet?{urllib.parse.urlencode({'since': since})}"
-        fleet = self._elsewhere(pid, target)
+        pids = {str(each): each for each in self._workers.pids}
+        fleet: Answer | Response | None = None
+        if pid in pids:
+            fleet = self._workers.ask_one(pids[pid], target)
         if fleet is None or fleet.status != http.HTTPStatus.OK:
-            fleet = self._this(LiveStatus.fleet, since)
-        if fleet.status != http.HTTPStatus.OK:
-            return fleet
+            fleet = own = self._this(LiveStatus.fleet, since)
+            if own.status != http.HTTPStatus.OK:
+                return own
         bodies = [
             each.body
             if each.status == http.HTTPStatus.OK
             else json.dumps({"pid": each.pid, "is_silent": True}).encode()
             for each in self._workers.ask(f"{PATH}/worker?seen={seen}")
         ]
-        bodies = bodies or [self._this(LiveStatus.worker, seen).body]
         body = b'{"workers":[%s],"fleet":%s}' % (b",".join(bodies), fleet.body)
         return Response(body, JSON, headers=POLICY)
 
     def _decision(self, request: Request) -> Response:
         """``ID.NUMBER``, or the latest on a request or instance: of any worker, or recorded."""
-        answers = self._everywhere("decisions", request.rest, LiveStatus.decision)
+        answers = self._everywhere("decisions", request.rest)
         for each in answers:
             if each.status == http.HTTPStatus.OK:
                 return Response(each.body, JSON, headers=POLICY)
@@ -126,26 +127,14 @@ class StatusPage:
 
     def _host(self, request: Request) -> Response:
         """``workers``: one host as each worker has it, with the decisions that it keeps."""
-        answers = self._everywhere("hosts", request.rest, LiveStatus.host)
+        answers = self._everywhere("hosts", request.rest)
         bodies = [each.body for each in answers if each.status == http.HTTPStatus.OK]
         if not bodies:
             return self._this(LiveStatus.host, request.rest)
         return Response(b'{"workers":[%s]}' % b",".join(bodies), JSON, headers=POLICY)
 
-    def _everywhere(
-        self, what: str, name: str, ask: Callable[[LiveStatus, str], Any]
-    ) -> Sequence[Answer | Response]:
-        target = f"{PATH}/worker/{what}/{urllib.parse.quote(name, safe='')}"
-        return self._workers.ask(target) or [self._this(ask, name)]
-
-    def _elsewhere(self, pid: str, target: str) -> Response | None:
-        """The answer of another worker to *target*; None if *pid* names no other one."""
-        if pid == str(os.getpid()) or pid not in map(str, self._workers.pids):
-            return None
-        answer = self._workers.ask_one(int(pid), target)
-        if answer is None or answer.status is None:
-            return SILENT
-        return Response(answer.body, JSON, answer.status, POLICY)
+    def _everywhere(self, what: str, name: str) -> list[Answer]:
+        return self._workers.ask(f"{PATH}/worker/{what}/{urllib.parse.quote(name, safe='')}")
 
 
 def _read_files() -> Mapping[str, Response]:

@@ -34,12 +34,9 @@ IDLE_SECONDS: Final = 10.0
 """A client that sends or takes nothing for so long is left."""
 MOST_SLOW: Final = 64
 """Connections of one worker that wait for their clients; one more ends the slowest one."""
-MOST_AT_ONCE: Final = 2
-"""Requests for one path that are worked on at once."""
-MOST_WAITING: Final = 8
-"""Requests that wait for those; any more get 503.  So the connections of one worker, each of which
-has a thread, are as many as these limits add up to."""
-WAIT_SECONDS: Final = 5.0
+MOST_AT_ONCE: Final = 10
+"""Requests for one path that are worked on at once; any more get 503.  So the connections of one
+worker, each of which has a thread, are as many as these limits add up to."""
 BACKLOG: Final = 1024
 
 OPTION: Final = "[metrics_endpoint] allowed_hosts"
@@ -80,41 +77,20 @@ class Response:
         return cls(json.dumps(document).encode(), JSON, status)
 
 
+BUSY: Final = Response.of_text("busy", http.HTTPStatus.SERVICE_UNAVAILABLE)
 Handler = Callable[[Request], Response]
 
 
-class _Lane:
-    """Answers the requests for one path, a few at a time: no path keeps another one waiting."""
-
-    def __init__(self, handler: Handler) -> None:
-        threading = native("threading")
-        self._handler = handler
-        self._places = threading.BoundedSemaphore(MOST_AT_ONCE + MOST_WAITING)
-        self._turns = threading.BoundedSemaphore(MOST_AT_ONCE)
-
-    def answer(self, request: Request) -> Response:
-        """The handler's answer; TimeoutError when too many others ask for the path."""
-        if not self._places.acquire(blocking=False):
-            raise TimeoutError("too many requests")
-        try:
-            if not self._turns.acquire(timeout=WAIT_SECONDS):
-                raise TimeoutError("others take too long")
-            try:
-                return self._handler(request)
-            finally:
-                self._turns.release()
-        finally:
-            self._places.release()
-
-
 class Routes:
+    """Handlers by path, each with a few places: no path keeps another one waiting."""
+
     def __init__(self) -> None:
-        self._lanes: dict[str, _Lane] = {}
+        self._handlers: dict[str, tuple[Handler, Any]] = {}
         self.add("/", self._index)
 
     def add(self, path: str, handler: Handler) -> None:
         """Let *handler* answer *path*, and below one with a final ``/``; the longest counts."""
-        self._lanes[path] = _Lane(handler)
+        self._handlers[path] = handler, native("threading").BoundedSemaphore(MOST_AT_ONCE)
 
     def answer(self, method: str, target: str, headers: Mapping[str, str]) -> Response:
         """The answer to one request; never raises."""
@@ -128,24 +104,29 @@ class Routes:
             return Response.of_text("not found", http.HTTPStatus.NOT_FOUND)
         query = dict(urllib.parse.parse_qsl(split.query, keep_blank_values=True))
         asked = Request(path, path[len(place) :], query, headers)
+        handler, places = self._handlers[place]
+        if not places.acquire(blocking=False):
+            return BUSY
         try:
-            return self._lanes[place].answer(asked)
+            return handler(asked)
         except TimeoutError as error:
             LOG.debug("%s: %s", place, error)
-            return Response.of_text("busy", http.HTTPStatus.SERVICE_UNAVAILABLE)
+            return BUSY
         except Exception:
             LOG.exception("%s could not be answered", place)
             return Response.of_text("internal error", http.HTTPStatus.INTERNAL_SERVER_ERROR)
+        finally:
+            places.release()
 
     def _place(self, path: str) -> str | None:
-        if path in self._lanes:
+        if path in self._handlers:
             return path
-        above = [each for each in self._lanes if each != "/" and each.endswith("/")]
+        above = [each for each in self._handlers if each != "/" and each.endswith("/")]
         return max((each for each in above if path.startswith(each)), key=len, default=None)
 
     def _index(self, request: Request) -> Response:
         del request
-        return Response.of_text("\n".join(sorted(self._lanes)))
+        return Response.of_text("\n".join(sorted(self._handlers)))
 
 
 def bind(host: str, port: int, option: str) -> socket.socket:
@@ -215,12 +196,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     server_version = f"nova-scheduler/{scheduler.__version__}"
     sys_version = ""
     timeout = IDLE_SECONDS
-    routes: Routes
-    names: KnownNames | None
-    owner: "Server"
+    server: "Server"  # type: ignore[assignment]  # the library only passes it on
 
     def answer(self) -> None:
-        with self.owner.at_work(self.connection):
+        with self.server.at_work(self.connection):
             response = self._response()
         self.send_response(response.status)
         self.send_header("Content-Type", response.content_type)
@@ -232,12 +211,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(response.body)
 
     def _response(self) -> Response:
+        names = self.server.names
         for asked in self.headers.get_all("host", [None]):
-            if self.names is not None and not self.names.knows(asked):
+            if names is not None and not names.knows(asked):
                 text = f"not a name of this service: {asked!r}; see {OPTION}"
                 return Response.of_text(text, http.HTTPStatus.FORBIDDEN)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        return self.routes.answer(self.command, self.path, headers)
+        return self.server.routes.answer(self.command, self.path, headers)
 
     def __getattr__(self, name: str) -> Any:
         # The base class looks for one method per HTTP method; which there are, the routes say.
@@ -260,9 +240,8 @@ class Server:
         self, listening: socket.socket, routes: Routes, name: str, names: KnownNames | None = None
     ) -> None:
         self._listening = listening
-        self._handler = type(
-            "Handler", (_Handler,), {"routes": routes, "names": names, "owner": self}
-        )
+        self.routes = routes
+        self.names = names
         self._name = name
         threading = native("threading")
         self._lock = threading.Lock()
@@ -320,7 +299,7 @@ class Server:
     def _serve(self, connection: socket.socket, address: Any) -> None:
         try:
             connection.settimeout(IDLE_SECONDS)
-            self._handler(connection, address, self)
+            _Handler(connection, address, self)  # type: ignore[arg-type]
         except OSError as error:
             LOG.debug("A client hung up: %s", error)
         finally:

@@ -15,7 +15,7 @@ from scheduler.filters.ram_filter import RamFilter
 from scheduler.status_page.live import DECISIONS_LISTED, LiveStatus
 from scheduler.status_page.page import StatusPage
 from scheduler.web.server import Routes
-from scheduler.web.workers import Answer, Workers
+from scheduler.web.workers import Answer
 from tests.builders import NOW, a_conf, a_host, a_request, candidates
 from tests.unit.status_page.test_fleet import a_manager
 
@@ -51,7 +51,9 @@ class OneWorker:
         self.live = LiveStatus(a_conf(), manager, self.overview, clock=lambda: NOW)
         self.pid = self.live._identity["pid"] = pid or os.getpid()
         self.routes = Routes()
-        self.page = StatusPage(workers or Workers(None), HubCalls(1.0), lambda: self.live)
+        workers = workers or OtherWorkers()
+        workers.all[self.pid] = self
+        self.page = StatusPage(workers, HubCalls(1.0), lambda: self.live)
         self.page.add_to(self.routes)
 
     def decide(self, request_id, **fields):
@@ -93,13 +95,10 @@ def worker():
 
 
 @pytest.fixture
-def two(monkeypatch):
-    """The first one is this process."""
+def two():
     workers = OtherWorkers()
-    monkeypatch.setattr("scheduler.status_page.page.os.getpid", lambda: 11)
-    for pid in (11, 12):
-        workers.all[pid] = OneWorker(workers, pid)
-    return SimpleNamespace(workers=workers, first=workers.all[11], second=workers.all[12])
+    first, second = (OneWorker(workers, pid) for pid in (11, 12))
+    return SimpleNamespace(workers=workers, first=first, second=second)
 
 
 # --- files -------------------------------------------------------------------------------
