@@ -48,7 +48,6 @@ from scheduler.objects.numa import (
     NUMATopologyLimits,
     VirtCPUTopology,
 )
-from scheduler.objects.registry import OpaqueObject
 from scheduler.objects.request_parts import (
     Destination,
     Flavor,

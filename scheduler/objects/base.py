@@ -18,7 +18,7 @@ from scheduler.objects.fields import (
     made,
     mapping,
 )
-from scheduler.objects.registry import OpaqueObject, within_depth
+from scheduler.objects.registry import within_depth
 
 ADDRESSES = (ipaddress.IPv4Address, ipaddress.IPv6Address)
 _SHARED = frozenset((str, int, float, bool, type(None), datetime.datetime, *ADDRESSES))
@@ -172,7 +172,8 @@ class WireObject:
     def read(cls, envelope: dict[str, Any]) -> Self:
         """Decode an envelope of this class; raises :class:`BadValue` relative to the object."""
         if envelope.get(registry.NAMESPACE_KEY) != registry.NAMESPACE:
-            raise registry.foreign(envelope)
+            name = f"{envelope.get(registry.NAMESPACE_KEY)}.{cls.__name__}"
+            raise errors.UnsupportedObjectError(objtype=name)
         version, data = envelope.get(registry.VERSION_KEY), envelope.get(registry.DATA_KEY)
         if not isinstance(version, str) or not isinstance(data, dict):
             raise BadValue("the envelope lacks its version or its data")
@@ -328,7 +329,7 @@ def _copied(value: Any) -> Any:
         return {k: v if type(v) in _SHARED else _copied(v) for k, v in value.items()}
     if kind is set:
         return set(value)
-    # Addresses and opaque objects never change in place.
+    # Addresses never change in place.
     return value.copy() if isinstance(value, WireObject) else value
 
 
@@ -361,8 +362,6 @@ def to_plain(value: Any) -> Any:
 
     List objects become lists, sets sorted lists, addresses text; datetimes stay datetimes.
     """
-    if isinstance(value, OpaqueObject):
-        value = value.envelope
     if isinstance(value, (ListObject, list, tuple)):
         return [to_plain(item) for item in value]
     if isinstance(value, WireObject):

@@ -258,17 +258,12 @@ class ObjectOf(Kind):
                 return self.cls.read(value)
             except errors.UnsupportedObjectError as error:
                 raise BadValue(error.format_message()) from error
-        if name is None and self.plain and not is_object(value):
+        if name is None and self.plain and not hasattr(value, "encoded"):
             return self.cls.read_dict(value)
         raise ValueError(f"a {self.cls.__name__} object is needed, not {described(value)}")
 
     def encode(self, value: Any, manifest: Manifest | None) -> Any:
         return value.encoded(manifest)
-
-
-def is_object(value: Any) -> bool:
-    """True for wire objects, those of unknown classes included."""
-    return hasattr(value, "encoded")
 
 
 def described(value: Any) -> str:

@@ -9,12 +9,14 @@ from uuid import UUID
 from scheduler.objects import registry
 from scheduler.objects.base import PERSISTENT, ListObject, WireObject
 from scheduler.objects.enums import PCI_NUMA_POLICY
-from scheduler.objects.fields import BadValue, Field, ListOf, ObjectOf, fields
+from scheduler.objects.fields import BadValue, Field, Kind, ListOf, ObjectOf, fields, mapping
 from scheduler.objects.numa import InstanceNUMATopology
-from scheduler.objects.registry import AnyObject
+from scheduler.objects.registry import within_depth
 from scheduler.objects.request_parts import Flavor, SecurityGroupList
 
 NAME_TEMPLATE = "instance-%08x"
+#: An envelope that scheduling never reads, kept as received.
+UNREAD = Kind(lambda value: within_depth("", mapping(value)))
 
 
 class InstancePCIRequest(WireObject):
@@ -79,7 +81,7 @@ class _SinceMajorOne(WireObject):
 class Instance(_SinceMajorOne):
     """An instance; senders may set only ``uuid``.
 
-    Sizes as in a flavor.  Objects that scheduling never reads are kept as received.
+    Sizes as in a flavor.  Objects that scheduling never reads stay envelopes.
     """
 
     VERSION = "2.8"
@@ -121,7 +123,7 @@ class Instance(_SinceMajorOne):
         "pci_requests": Field(ObjectOf(InstancePCIRequests, plain=True), nullable=True),
         "security_groups": Field(SecurityGroupList),
         **fields(
-            AnyObject(),
+            UNREAD,
             "pci_devices info_cache fault tags services keypairs migration_context device_metadata"
             " vcpu_model ec2_ids trusted_certs resources",
             nullable=True,

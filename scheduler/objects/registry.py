@@ -1,4 +1,4 @@
-"""Wire classes by name, their versions, and objects of unknown ones (objects, 1.4, 1.6, 2.6)."""
+"""Wire classes by name, their versions, and bounds of unread values (objects, 1.4, 1.6, 2.6)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.objects.fields import NAME_KEY, BadValue, Manifest, ObjectOf, described, is_object
+from scheduler.objects.fields import NAME_KEY as NAME_KEY
+from scheduler.objects.fields import BadValue
 
 LOG = logging.getLogger(__name__)
 
@@ -27,12 +28,6 @@ Version = tuple[int, int]
 _PATTERN = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})(?:\..*)?")
 CLASSES: dict[str, Any] = {}
 """The wire classes by name."""
-
-
-def foreign(envelope: dict[str, Any]) -> errors.NovaException:
-    """The error for an object that is not Nova's."""
-    name = f"{envelope.get(NAMESPACE_KEY)}.{envelope.get(NAME_KEY)}"
-    return errors.UnsupportedObjectError(objtype=name)
 
 
 @functools.lru_cache(maxsize=512)
@@ -89,38 +84,3 @@ def read_json(text: str | bytes) -> Any:
         return within_depth("", json.loads(text))
     except RecursionError:
         raise ValueError("it nests too deeply") from None
-
-
-class OpaqueObject:
-    """A nested object of an unknown class, carried and emitted exactly as received."""
-
-    def __init__(self, envelope: dict[str, Any]) -> None:
-        if envelope.get(NAMESPACE_KEY) != NAMESPACE:
-            raise foreign(envelope)
-        self.envelope = within_depth("", envelope)
-
-    def obj_to_primitive(self) -> dict[str, Any]:
-        """The envelope as received."""
-        return self.envelope
-
-    def encoded(self, manifest: Manifest | None) -> dict[str, Any]:
-        """The envelope as received; it cannot be fitted to another version."""
-        return self.envelope
-
-    def __repr__(self) -> str:
-        return f"OpaqueObject({self.envelope.get(NAME_KEY)})"
-
-
-class AnyObject(ObjectOf):
-    """Any object; of an unknown class it is kept as an :class:`OpaqueObject`."""
-
-    def __init__(self) -> None:
-        super().__init__(None)
-
-    def _converted(self, value: Any) -> Any:
-        if is_object(value):
-            return value
-        if type(value) is not dict or NAME_KEY not in value:
-            raise ValueError(f"an object is needed, not {described(value)}")
-        cls = CLASSES.get(str(value[NAME_KEY]))
-        return OpaqueObject(value) if cls is None else cls.read(value)

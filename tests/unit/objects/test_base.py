@@ -106,11 +106,11 @@ def test_unknown_fields_are_emitted_again_with_the_senders_version(caplog):
     ]
 
 
-def test_unknown_nested_classes_are_opaque():
+def test_unread_objects_stay_as_received():
     cache = {**envelope("Flavor", "9.9", a={"b": [1]}), registry.NAME_KEY: "InstanceInfoCache"}
     received = envelope("Instance", uuid="u", info_cache=cache)
     instance = objects.from_primitive(received)
-    assert isinstance(instance.info_cache, objects.OpaqueObject)
+    assert instance.info_cache == cache
     assert instance.copy().obj_to_primitive() == received
     assert objects.to_plain(instance)["info_cache"] == {"a": {"b": [1]}}
 
