@@ -18,6 +18,9 @@ from scheduler.hosts.table import HostTable
 STANDARD_INPUT = "-"
 _GZIP_MAGIC = b"\x1f\x8b"
 
+Case = Mapping[str, Any]
+"""One scenario, with the keys of the format; ``fleet`` is the database at its beginning."""
+
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
@@ -44,31 +47,18 @@ OF_LABEL: Mapping[str, tuple[Behaviour, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One scenario; *fleet* is the content of the database at its beginning."""
-
-    name: str
-    content: Mapping[str, Any]
-    fleet: Mapping[str, Any]
-
-    @property
-    def suite(self) -> str:
-        return str(self.content.get("suite") or self.name.partition("/")[0])
-
-
 def behaviours_of(case: Case, wanted: str = ALL) -> tuple[Behaviour, ...]:
     """Those of *case* among the *wanted* one, or all; raises BadCase for a label that is none."""
-    label = case.content["semantics"]
+    label = case["semantics"]
     if label not in OF_LABEL:
         known = ", ".join(OF_LABEL)
-        raise errors.BadCase(place=case.name, reason=f"semantics {label!r} is none of {known}")
+        raise errors.BadCase(place=case["name"], reason=f"semantics {label!r} is none of {known}")
     return tuple(each for each in OF_LABEL[label] if wanted in (ALL, each.name))
 
 
 def read_cases(paths: Sequence[str]) -> Iterator[Case]:
     """The cases of several files, in order; BadCase names file and line of what is none."""
-    fleets: dict[str, Mapping[str, Any]] = {}
+    fleets: dict[str, Any] = {}
     for path in paths:
         try:
             with _opened(path) as raw, _text(raw) as lines:
@@ -80,7 +70,7 @@ def read_cases(paths: Sequence[str]) -> Iterator[Case]:
             raise errors.BadCase(place=path, reason=reason) from error
 
 
-def _case(line: str, place: str, fleets: dict[str, Mapping[str, Any]]) -> Case | None:
+def _case(line: str, place: str, fleets: dict[str, Any]) -> Case | None:
     """The case in a *line*; None for a fleet of several cases, which is added to *fleets*."""
     try:
         content = json.loads(line)
@@ -96,7 +86,8 @@ def _case(line: str, place: str, fleets: dict[str, Mapping[str, Any]]) -> Case |
     if missing or fleet is None:
         lacks = ", ".join([*missing, *(["a fleet"] if fleet is None else [])])
         raise errors.BadCase(place=place, reason=f"not a case, it has no {lacks}")
-    return Case(content["name"], content, fleet)
+    suite = content["name"].partition("/")[0]
+    return {"suite": suite, **content, "fleet": fleet}
 
 
 def _opened(path: str) -> contextlib.AbstractContextManager[IO[bytes]]:

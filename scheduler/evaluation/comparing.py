@@ -1,5 +1,6 @@
 """Comparing an answer with a recorded one, as far as the recording goes."""
 
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
@@ -65,52 +66,45 @@ def _of_request(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
     at_start, at_start_wanted = answer.get("stage"), expected.get("stage")
     if at_start and at_start_wanted:
         return
-    if (error, at_start) != (wanted, at_start_wanted):
-        yield f"error: {_error(answer)}, expected {_error(expected)}"
-    if at_start or at_start_wanted:
-        return
-    yield from _filters(expected, answer)
+    yield from _nested("error", _error(expected), _error(answer))
+    if not (at_start or at_start_wanted):
+        yield from _of_decision(expected, answer)
+
+
+def _of_decision(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
+    if "filters" in expected:
+        yield from _filters(expected["filters"], answer.get("filters", []))
     if "passed" in expected and expected["passed"] != answer.get("passed"):
         yield f"passed: {_hosts(expected['passed'], answer.get('passed') or [])}"
     if "error" not in expected or "limits" in expected:
         yield from _nested("limits", expected.get("limits", {}), answer.get("limits", {}))
     if "weights" in expected:
         yield from _nested("weights", expected["weights"], answer.get("weights", {}), _are_close)
-    if error is None and wanted is None:
-        yield from _choice(expected, answer)
-
-
-def _choice(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
-    for name in ("selected", "alternates"):
-        if name in expected and expected[name] != answer.get(name):
-            yield f"{name}: {answer.get(name)}, expected {expected[name]}"
-    if "state_after" in expected:
-        yield from _nested("state_after", expected["state_after"], answer.get("state_after", {}))
+    if not (answer.get("error") or expected.get("error")):
+        for name in ("selected", "alternates"):
+            if name in expected and expected[name] != answer.get(name):
+                yield f"{name}: {answer.get(name)}, expected {expected[name]}"
+        if "state_after" in expected:
+            state = answer.get("state_after", {})
+            yield from _nested("state_after", expected["state_after"], state)
 
 
 def _error(answer: Mapping[str, Any]) -> str:
     return f"{answer.get('error') or 'none'}{' at the start' if answer.get('stage') else ''}"
 
 
-def _filters(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
+def _filters(recorded: list[Any], ran: list[Any]) -> Iterator[str]:
     """The first filter that differs; without candidates it is no matter which of them ran."""
-    recorded, ran = expected.get("filters"), answer.get("filters", [])
-    if recorded is None or (_nothing_to_filter(recorded) and _nothing_to_filter(ran)):
+    if not any(each["passed"] for each in recorded[:1] + ran[:1]):
         return
-    for wanted, given in zip(recorded, ran, strict=False):
+    none: dict[str, Any] = {"name": "none", "passed": []}
+    for wanted, given in itertools.zip_longest(recorded, ran, fillvalue=none):
         if wanted["name"] != given["name"]:
             yield f"filters: {given['name']} ran, expected {wanted['name']}"
             return
         if wanted["passed"] != given["passed"]:
             yield f"{given['name']}: {_hosts(wanted['passed'], given['passed'])}"
             return
-    if len(recorded) != len(ran):
-        names = ", ".join(each["name"] for each in ran) or "none"
-        yield f"filters: {names} ran, expected {len(recorded)} of them"
-
-
-def _nothing_to_filter(filters: list[dict[str, Any]]) -> bool:
-    return not filters or not filters[0]["passed"]
 
 
 def _hosts(wanted: list[Any], given: list[Any]) -> str:

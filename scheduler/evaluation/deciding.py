@@ -1,7 +1,5 @@
 """Deciding a case: the driver, on a host manager that is fed from the case."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -13,7 +11,7 @@ from oslo_log import log as logging
 
 from scheduler import conf as options
 from scheduler import drivers, errors, objects, plugins
-from scheduler.conf import check
+from scheduler.conf import check, names
 from scheduler.drivers.chance_scheduler import ChanceScheduler
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.drivers.loading import host_manager_class
@@ -35,26 +33,23 @@ LOG = logging.getLogger(__name__)
 COUNTERS = ("free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "num_io_ops")
 
 
-def decide(case: Case, behaviour: Behaviour, configuration: Configuration) -> Answer:
+def decide(case: Case, behaviour: Behaviour) -> Answer:
     """The answer to *case* under *behaviour*, with the keys of the format's ``expect``."""
-    clock = VirtualClock(seconds_of(case.content["now"]))
-    fleet = RowFleet(case.fleet)
+    clock, fleet = VirtualClock(seconds_of(case["now"])), RowFleet(case["fleet"])
     try:
-        conf = configuration.for_case(case, behaviour)
-        plugins.prepare(conf)
-        scheduler = _Scheduler(case, behaviour, conf, fleet, clock)
+        scheduler = _Scheduler(case, behaviour, fleet, clock)
     except errors.NovaException as error:
-        LOG.debug("Case %s: %s", case.name, error)
+        LOG.debug("Case %s: %s", case["name"], error)
         return {"error": type(error).__name__, "stage": "startup", "message": str(error)}
-    if "steps" not in case.content:
-        return scheduler.ask(case.content)
+    if "steps" not in case:
+        return scheduler.ask(case)
     answers: list[Answer] = []
-    for step in case.content["steps"]:
+    for step in case["steps"]:
         if "now" in step:
             clock.advance(seconds_of(step["now"]))
         fleet.change(step)
         if step.get("tick"):
-            scheduler.tick()
+            scheduler.driver.run_periodic_tasks(scheduler.context)
         answers.append(scheduler.ask(step) if "request" in step else {})
     return {"steps": answers}
 
@@ -64,36 +59,22 @@ def seconds_of(now: str) -> float:
     return moment(now).replace(tzinfo=datetime.UTC).timestamp()
 
 
-class Configuration:
-    """One set of options, given anew to every case: making one takes longer than deciding."""
-
-    def __init__(self) -> None:
-        self._conf = options.detached()
-        self._given: list[tuple[str, str | None]] = []
-
-    def for_case(self, case: Case, behaviour: Behaviour) -> cfg.ConfigOpts:
-        """The configuration of *case*, until the next call; an error names the option."""
-        while self._given:
-            name, group = self._given.pop()
-            self._conf.clear_default(name, group=group)
-        self._give("scheduler", "semantics", behaviour.semantics)
-        if "driver" in case.content:
-            self._give("scheduler", "driver", case.content["driver"])
-        for group, values in case.content.get("config", {}).items():
-            for name, value in values.items():
-                self._give(group, name, value)
-        check.validate(self._conf)
-        return self._conf
-
-    def _give(self, group: str, name: str, value: Any) -> None:
-        section = None if group == "DEFAULT" else group
+def configuration(case: Case, behaviour: Behaviour) -> cfg.ConfigOpts:
+    """The options of *case*; an error names the one that cannot be used."""
+    conf = options.detached()
+    given = {("scheduler", "semantics"): behaviour.semantics}
+    if "driver" in case:
+        given["scheduler", "driver"] = case["driver"]
+    for group, values in case.get("config", {}).items():
+        given.update(((group, name), value) for name, value in values.items())
+    for (group, name), value in given.items():
         try:
-            self._conf.set_default(name, value, group=section)
+            conf.set_default(name, value, group=names.section(group))
         except (cfg.Error, ValueError) as error:
-            raise errors.ConfigurationError(
-                option=f"[{group}] {name}", reason=str(error)
-            ) from error
-        self._given.append((name, section))
+            option = f"[{group}] {name}"
+            raise errors.ConfigurationError(option=option, reason=str(error)) from error
+    check.validate(conf)
+    return conf
 
 
 class RecordedAttestation(trusted_filter.AttestationService):
@@ -113,30 +94,22 @@ class _Scheduler:
     """One scheduler process that has just started."""
 
     def __init__(
-        self,
-        case: Case,
-        behaviour: Behaviour,
-        conf: cfg.ConfigOpts,
-        fleet: RowFleet,
-        clock: VirtualClock,
+        self, case: Case, behaviour: Behaviour, fleet: RowFleet, clock: VirtualClock
     ) -> None:
-        self.case = case
-        self.behaviour = behaviour
-        self._wants_alternates = bool(case.content.get("return_alternates"))
-        self.host_manager: HostManager = host_manager_class(conf)(
-            conf, fleet, clock, behaviour.reservations
-        )
-        self.driver = drivers.load(conf, self.host_manager)
+        """Start with the configuration of *case*; raises errors that name the option."""
+        conf = configuration(case, behaviour)
+        plugins.prepare(conf)
+        self._name, self._behaviour = case["name"], behaviour
+        self._wants_alternates = bool(case.get("return_alternates"))
+        manager: HostManager = host_manager_class(conf)(conf, fleet, clock, behaviour.reservations)
+        self.driver = drivers.load(conf, manager)
         if isinstance(self.driver, FilterScheduler):
             for each in self.driver.settings.policy.chain.filters:
                 if isinstance(each, trusted_filter.TrustedFilter):
-                    recorded = case.content.get("attestation")
+                    recorded = case.get("attestation")
                     each.service = RecordedAttestation(conf.trusted_computing, recorded)
-        self.manager = SchedulerManager(conf, self.driver)
+        self._manager = SchedulerManager(conf, self.driver)
         self.context = oslo_context.RequestContext(overwrite=False)
-
-    def tick(self) -> None:
-        self.driver.run_periodic_tasks(self.context)
 
     def ask(self, content: Mapping[str, Any]) -> Answer:
         """Answer the request of the case or of one of its steps."""
@@ -160,13 +133,13 @@ class _Scheduler:
     def _failed(self, answer: Answer, error: errors.NovaException) -> None:
         """Note the end of a request that was not served; a *crash* cannot be served anywhere."""
         if type(error) is errors.NovaException:  # a fault, which the manager has logged
-            LOG.error("Case %s cannot be decided", self.case.name)
+            LOG.error("Case %s cannot be decided", self._name)
             cause = error.__cause__
             if isinstance(cause, errors.ExtensionFailed):
                 cause = cause.__cause__ or cause
             answer.update(error=type(cause).__name__, crash=True, message=f"{cause}")
             return
-        LOG.debug("Case %s: %s", self.case.name, error)
+        LOG.debug("Case %s: %s", self._name, error)
         answer["error"] = type(error).__name__
         if isinstance(error, errors.InvalidRequest):
             answer.update(crash=True, message=str(error))
@@ -177,9 +150,9 @@ class _Scheduler:
         arguments: dict[str, Any] = dict(content.get("legacy", {}))
         if "request" in content:
             arguments["spec_obj"] = objects.from_primitive(content["request"])
-            if self.behaviour.names_instances:
+            if self._behaviour.names_instances:
                 arguments["instance_uuids"] = content.get("instance_uuids")
-        return self.manager.select_destinations(
+        return self._manager.select_destinations(
             self.context, **arguments, return_objects=True, return_alternates=self._wants_alternates
         )
 
@@ -197,7 +170,7 @@ class _Scheduler:
         }
 
     def _state(self, host: str, node: str) -> dict[str, Any]:
-        table = self.host_manager.table
+        table = self.driver.host_manager.table
         row = table.rows[host, node]
         state = {name: table.value(row, name) for name in COUNTERS}
         topology, pools = table.value(row, "numa_topology"), table.value(row, "pci_stats")

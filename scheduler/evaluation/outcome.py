@@ -7,7 +7,7 @@ from typing import Any
 from scheduler.evaluation import cases, comparing
 from scheduler.evaluation.cases import Case
 from scheduler.evaluation.comparing import Answer
-from scheduler.evaluation.deciding import Configuration, decide
+from scheduler.evaluation.deciding import decide
 
 NOTHING_EXPECTED = "the case says nothing of what to expect"
 #: A case that is marked as an unhandled exception of Nova and is not listed by name.
@@ -57,53 +57,45 @@ class Outcome:
     suite: str
     line: Mapping[str, Any]
     differences: list[str]
-    #: Nova failed there with an unhandled exception, and the case says so.
-    is_crash: bool = False
+    #: The reason why the case is decided otherwise on purpose, if it is.
+    reason_for_difference: str | None
     #: The reason that the case cannot be decided, if it does not expect that itself.
-    failure: str | None = None
-
-    @property
-    def reason_for_difference(self) -> str | None:
-        """The reason why the case is decided otherwise on purpose, if it is."""
-        return REASONS.get(self.name) or (GENTLER if self.is_crash else None)
+    failure: str | None
 
 
 def outcomes(several: Iterable[Case], wanted: str = cases.ALL) -> Iterator[Outcome]:
     """Decide *several* as their labels say, those for which the *wanted* behaviour is to decide."""
-    configuration = Configuration()
     for case in several:
-        behaviours = cases.behaviours_of(case, wanted)
-        if behaviours:
-            answers = {each.name: decide(case, each, configuration) for each in behaviours}
-            differences = _differences(case, answers)
-            expected = case.content.get("expect") or {}
-            failures = [
-                f"{each['error']}: {each['message']}"
-                for answer in answers.values()
-                for each in answer.get("steps", [answer])
-                if "message" in each
-            ]
-            yield Outcome(
-                name=case.name,
-                suite=case.suite,
-                line=_line(case, answers),
-                differences=differences,
-                is_crash=bool(expected.get("crash")),
-                failure=failures[0] if failures and "error" not in expected else None,
-            )
+        answers = {each.name: decide(case, each) for each in cases.behaviours_of(case, wanted)}
+        if not answers:
+            continue
+        name, expected = case["name"], case.get("expect") or {}
+        failures = [
+            f"{each['error']}: {each['message']}"
+            for answer in answers.values()
+            for each in answer.get("steps", [answer])
+            if "message" in each
+        ]
+        yield Outcome(
+            name,
+            case["suite"],
+            _line(name, answers),
+            _differences(case.get("expect"), answers),
+            REASONS.get(name) or (GENTLER if expected.get("crash") else None),
+            failures[0] if failures and "error" not in expected else None,
+        )
 
 
-def _line(case: Case, answers: Mapping[str, Answer]) -> dict[str, Any]:
+def _line(name: str, answers: Mapping[str, Answer]) -> dict[str, Any]:
     """The first answer; those of behaviours that disagree with it under ``disagreement``."""
     (_name, first), *others = answers.items()
     disagreeing = {name: answer for name, answer in others if comparing.differences(first, answer)}
-    line = {"name": case.name, **first}
+    line = {"name": name, **first}
     return {**line, "disagreement": disagreeing} if disagreeing else line
 
 
-def _differences(case: Case, answers: Mapping[str, Answer]) -> list[str]:
+def _differences(expected: Mapping[str, Any] | None, answers: Mapping[str, Answer]) -> list[str]:
     """Differences of the answers from what was recorded; those that all share come once."""
-    expected = case.content.get("expect")
     if expected is None:
         return [NOTHING_EXPECTED]
     found = {name: comparing.differences(expected, answer) for name, answer in answers.items()}

@@ -31,8 +31,8 @@ def files(tmp_path):
     paths = []
     for name, expect in (("good/d1", EXPECT), ("bad/d1", {**EXPECT, "passed": [["h2", "h2"]]})):
         case = a_case(a_fleet(4096), name=name, expect=expect)
-        path = tmp_path / f"{case.suite}.jsonl.gz"
-        path.write_bytes(gzip.compress(json.dumps({**case.content, "fleet": case.fleet}).encode()))
+        path = tmp_path / f"{case['suite']}.jsonl.gz"
+        path.write_bytes(gzip.compress(json.dumps(case).encode()))
         paths.append(str(path))
     return paths
 

@@ -85,4 +85,4 @@ def a_case(fleet: dict[str, Any], **content: Any) -> Case:
     if "steps" not in content and "legacy" not in content:
         content = {"request": a_request(), "instance_uuids": UUIDS[:1], **content}
     whole = {"name": "suite/d1", "semantics": "all", "now": NOW, "config": config, **content}
-    return Case(whole["name"], whole, fleet)
+    return {"suite": whole["name"].partition("/")[0], **whole, "fleet": fleet}

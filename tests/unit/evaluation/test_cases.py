@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler import errors
-from scheduler.evaluation.cases import CURRENT, NEWTON, Case, behaviours_of, read_cases
+from scheduler.evaluation.cases import CURRENT, NEWTON, behaviours_of, read_cases
 from tests.unit.evaluation.builders import a_case, a_fleet
 
 FLEET = {"compute_nodes": [], "services": [], "aggregates": [], "instances": []}
-CASE = {"name": "some/d1", "suite": "some", "semantics": "all", "now": "2026-01-01T00:00:00Z"}
+CASE = {"name": "some/d1", "semantics": "all", "now": "2026-01-01T00:00:00Z"}
 LINES = [{"fleet_id": "f", "fleet": FLEET}, {**CASE, "fleet_ref": "f"}, {**CASE, "fleet": FLEET}]
 CONTENT = "\n".join(map(json.dumps, LINES)).encode() + b"\n\n"
 
@@ -22,15 +22,11 @@ CONTENT = "\n".join(map(json.dumps, LINES)).encode() + b"\n\n"
 def test_a_file_and_standard_input(tmp_path, monkeypatch, wrap):
     path = tmp_path / "cases"
     path.write_bytes(wrap(CONTENT))
-    cases = [Case("some/d1", LINES[1], FLEET), Case("some/d1", LINES[2], FLEET)]
+    cases = [{**line, "suite": "some", "fleet": FLEET} for line in LINES[1:]]
     assert list(read_cases([str(path)])) == cases
     raw = io.BufferedReader(io.BytesIO(wrap(CONTENT)))
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=raw))
     assert list(read_cases(["-"])) == cases
-
-
-def test_the_suite_is_part_of_the_name_if_nothing_else_says_it():
-    assert Case("ram/d7", {}, FLEET).suite == "ram"
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ import pytest
 
 from scheduler import errors
 from scheduler.evaluation.cases import CURRENT, NEWTON
-from scheduler.evaluation.deciding import Configuration
-from scheduler.evaluation.deciding import decide as decide_with
+from scheduler.evaluation.deciding import configuration, decide
 from scheduler.filters import BaseHostFilter
 from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet, a_request
 
@@ -17,10 +16,6 @@ class BrokenFilter(BaseHostFilter):
 
     def host_passes(self, host_state, spec_obj):
         return 1 / 0
-
-
-def decide(case, behaviour):
-    return decide_with(case, behaviour, Configuration())
 
 
 @pytest.fixture(params=[CURRENT, NEWTON], ids=lambda each: each.name)
@@ -65,16 +60,13 @@ def test_a_step_may_only_change_something(either):
     assert (first["passed"], changed, last["passed"]) == ([H1, H2], {}, [H2])
 
 
-def test_nothing_of_one_case_is_left_for_the_next():
-    configuration = Configuration()
+def test_a_case_names_options_and_driver():
     given = {"service_down_time": 5, "report_interval": 10}
     case = a_case(a_fleet(1), config={"DEFAULT": given}, driver="chance_scheduler")
-    conf = configuration.for_case(case, NEWTON)
+    conf = configuration(case, NEWTON)
     assert (conf.scheduler.driver, conf.scheduler.semantics) == ("chance_scheduler", "newton")
     assert conf.filter_scheduler.enabled_filters == ["RamFilter"]
-    conf = configuration.for_case(a_case(a_fleet(1)), CURRENT)
-    assert (conf.service_down_time, conf.report_interval) == (60, 10)
-    assert (conf.scheduler.driver, conf.scheduler.semantics) == ("filter_scheduler", "current")
+    assert (conf.service_down_time, conf.report_interval) == (25, 10)
 
 
 @pytest.mark.parametrize(
@@ -87,4 +79,4 @@ def test_nothing_of_one_case_is_left_for_the_next():
 )
 def test_what_cannot_be_used_is_named(config, part):
     with pytest.raises(errors.ConfigurationError, match=part):
-        Configuration().for_case(a_case(a_fleet(1), config=config), CURRENT)
+        configuration(a_case(a_fleet(1), config=config), CURRENT)

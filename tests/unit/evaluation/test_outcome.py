@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler.evaluation import outcome as deciding
-from scheduler.evaluation.outcome import NOTHING_EXPECTED, Outcome
+from scheduler.evaluation.outcome import GENTLER, NOTHING_EXPECTED, REASONS
 from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet
 
 EXPECT = {"passed": [["h1", "h1"]], "selected": [["h1", "h1"]]}
@@ -30,13 +30,13 @@ def test_a_case_without_expectation():
 
 
 @pytest.mark.parametrize(
-    ("name", "is_crash", "is_listed"),
+    ("name", "is_crash", "reason"),
     [
-        ("suite/d0001", False, False),
-        ("suite/d0001", True, True),
-        ("host_state_rows/d0011", False, True),
+        ("suite/d0001", False, None),
+        ("suite/d0001", True, GENTLER),
+        ("host_state_rows/d0011", False, REASONS["host_state_rows/d0011"]),
     ],
 )
-def test_what_counts_as_decided_otherwise_on_purpose(name, is_crash, is_listed):
-    outcome = Outcome(name, "suite", {}, ["error: none"], is_crash)
-    assert (outcome.reason_for_difference is not None) is is_listed
+def test_what_counts_as_decided_otherwise_on_purpose(name, is_crash, reason):
+    (outcome,) = outcomes(a_case(a_fleet(1), name=name, expect={"crash": is_crash}))
+    assert outcome.reason_for_difference == reason
