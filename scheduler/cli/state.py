@@ -4,11 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from scheduler import errors
 from scheduler.cli import bus
 from scheduler.cli.bus import Answer
-from scheduler.cli.command import List, Shortened, action, argument, repeated
-from scheduler.introspection.host_dump import NAMES
+from scheduler.cli.command import List, Shortened, action, argument
 from scheduler.rpc.client import SHADOW
 
 SUMMARY = {
@@ -25,8 +23,6 @@ SUMMARY = {
 }
 #: Workers that read at times so far apart have seen different states, and are not at fault.
 OTHER_STATES_SECONDS = 2.0
-OF_HOST = ("Daemon", "Worker", "Host", "Node", "Column", "In memory", "As reported")
-
 OF_DIFFERENCE: Final = ("at", "request_id", "instances", "decided", "outcome", "result")
 
 
@@ -36,18 +32,10 @@ class _Table(bus.OnWorkers, List):
     nothing = "No worker has anything to tell."
 
 
-@action(_Table, repeated("--host", "HOST", "show this host"), *bus.worker_arguments())
+@action(_Table, *bus.worker_arguments(), columns=tuple(SUMMARY.values()))
 def show(command: _Table, args: Any) -> list[Sequence[Any]]:
-    """Show what each running worker knows: hosts, instances, promises and its age.
-
-    With --host, all that it knows of that host, and what the host itself reported where promises
-    make a difference.
-    """
-    command.columns = OF_HOST if args.host else tuple(SUMMARY.values())
+    """Show what each running worker knows: hosts, instances, promises and its age."""
     with command.asking(args) as daemons:
-        if args.host:
-            hosts = list(dict.fromkeys(args.host))
-            return _of_hosts(daemons.all("state_hosts", hosts=hosts), hosts)
         answers = daemons.all("state_summary")
     ages = [answer.result.get("state_age_seconds") or 0 for answer in answers]
     if max(ages) - min(ages) > OTHER_STATES_SECONDS:
@@ -88,26 +76,6 @@ def _place(answer: Answer, difference: dict[str, Any]) -> Sequence[Any]:
     place = (difference[name] for name in ("host", "node", "column"))
     values = (Shortened(difference[name]) for name in ("memory", "database"))
     return answer.worker.host, answer.worker.number, *place, *values
-
-
-def _of_hosts(answers: Sequence[Answer], hosts: Sequence[str]) -> list[Sequence[Any]]:
-    """Line by line; ComputeHostNotFound for a host that no worker knows."""
-    for host in hosts:
-        if all(host in answer.result["unknown"] for answer in answers):
-            near = answers[0].result["unknown"][host]
-            raise errors.ComputeHostNotFound(
-                host=host if near is None else f"{host} (did you mean {near}?)"
-            )
-    return [
-        (
-            *(answer.worker.host, answer.worker.number, each["host"], each["node"], name),
-            Shortened(each["values"].get(name)),
-            Shortened(each["reported"].get(name, each["values"].get(name))),
-        )
-        for answer in answers
-        for each in answer.result["hosts"]
-        for name in NAMES
-    ]
 
 
 @action(

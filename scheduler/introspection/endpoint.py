@@ -29,7 +29,6 @@ METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     "worker": state.worker,
     "explain": state.explain,
     "state_summary": state.state_summary,
-    "state_hosts": state.state_hosts,
     "state_refresh": state.state_refresh,
     "shadow_report": state.shadow_report,
     "what_if": what_if.what_if,

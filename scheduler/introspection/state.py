@@ -1,9 +1,9 @@
-"""The worker that is asked, and its state: in numbers, host by host, read again."""
+"""The worker that is asked, and its state: in numbers, and read again."""
 
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,15 +12,20 @@ from oslo_config import cfg
 import scheduler
 from scheduler import errors
 from scheduler.explain.answer import answer
+from scheduler.hosts import columns
 from scheduler.hosts.capacity import host_states
+from scheduler.hosts.columns import CHANGED_BY_RESERVATIONS
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
-from scheduler.hosts.table import HostTable
-from scheduler.introspection.host_dump import differences, dump_host, dump_values, in_order
+from scheduler.hosts.table import HostTable, Key
 from scheduler.manager import SchedulerManager
 
-#: Hosts that one question names.
-MOST_HOSTS: Final = 500
+#: All but the names of a host, and when it was heard from, is compared.
+_COLUMNS: Final = tuple(
+    name
+    for name in (*columns.COLUMN_TYPES, *columns.TEXT_COLUMNS)
+    if name not in ("host", "nodename", "updated_at", "service_last_seen")
+)
 #: So many of the things that a full read has put right are named.
 MOST_NAMED: Final = 200
 
@@ -84,6 +89,11 @@ def copied(subject: Subject) -> Iterator[tuple[HostTable, Reservations]]:
         yield table, reservations
 
 
+def in_order(key: Key) -> tuple[str, str]:
+    """A sort key of hosts by their names."""
+    return key[0], key[1] or ""
+
+
 def state_summary(subject: Subject) -> dict[str, Any]:
     """Who the worker is, what it knows of the fleet, what it has promised and how old that is.
 
@@ -105,21 +115,6 @@ def state_summary(subject: Subject) -> dict[str, Any]:
         **counts,
         "state_age_seconds": None if age is None else round(age, 3),
     }
-
-
-def state_hosts(subject: Subject, hosts: Sequence[str]) -> dict[str, Any]:
-    """Dumps of *hosts* by name; ``unknown``: those not there, each with a name like it or null."""
-    require_texts("hosts", hosts)
-    if len(hosts) > MOST_HOSTS:
-        raise errors.InvalidRequest(field="hosts", reason=f"more than {MOST_HOSTS}")
-    wanted = set(hosts)
-    with copied(subject) as (table, reservations):
-        keys = sorted((key for key in table.rows if key[0] in wanted), key=in_order)
-        unknown = [host for host in hosts if host not in table.rows_of_host]
-        return {
-            "hosts": [dump_host(table, reservations, key) for key in keys],
-            "unknown": {host: errors.nearest(host, table.rows_of_host) for host in unknown},
-        }
 
 
 def _read(manager: HostManager, how: Callable[[], None]) -> None:
@@ -146,9 +141,54 @@ def state_refresh(subject: Subject) -> dict[str, Any]:
             repaired: list[dict[str, Any]] = []
             for key in sorted(before.rows.keys() | after.rows.keys(), key=in_order):
                 old, new = (
-                    dump_values(table, table.rows[key]) if key in table.rows else None
+                    host_values(table, table.rows[key]) if key in table.rows else None
                     for table in (before, after)
                 )
-                repaired += differences(key, old, new)
+                repaired += _differences(key, old, new)
     named = repaired[:MOST_NAMED]
     return {"hosts": len(after), "repaired": len(repaired), "repairs": named}
+
+
+def host_values(table: HostTable, row: int) -> dict[str, Any]:
+    """Values of a row by column; documents are texts where the database has texts."""
+    host = table.value(row, "host")
+    return {
+        **{name: table.value(row, name) for name in _COLUMNS},
+        **{name: _document(table.content(row, name)) for name in columns.DOCUMENT_PARSERS},
+        columns.INSTANCES: sorted(table.instances.get(host, ())),
+    }
+
+
+def _document(content: Any) -> Any:
+    """*content* as JSON has it: cells and devices that reservations have changed are values."""
+    if isinstance(content, tuple):  # the message bus would make lists of tuples
+        return [_document(each) for each in content]
+    return content.to_text() if hasattr(content, "to_text") else content
+
+
+def _is_same(name: str, one: Any, other: Any) -> bool:
+    """True when two values mean the same: texts of cells may be written differently."""
+    if one == other or name not in CHANGED_BY_RESERVATIONS or one is None or other is None:
+        return bool(one == other)
+    parse = columns.DOCUMENT_PARSERS[name]
+    try:
+        return bool(parse(one) == parse(other))
+    except errors.NovaException:  # a text that says nothing is the same as no other
+        return False
+
+
+def _differences(
+    key: Key, memory: dict[str, Any] | None, database: dict[str, Any] | None
+) -> Iterator[dict[str, Any]]:
+    """Differences of a host's values as known before and as read now; None: it is not there."""
+    if memory is None or database is None:
+        said = {True: "absent", False: "present"}
+        memory, database = {"(host)": said[memory is None]}, {"(host)": said[database is None]}
+    for name, ours in memory.items():
+        theirs = database[name]
+        if _is_same(name, ours, theirs):
+            continue
+        if name == columns.INSTANCES:
+            ours, theirs = sorted(set(ours) - set(theirs)), sorted(set(theirs) - set(ours))
+        place = {"host": key[0], "node": key[1], "column": name}
+        yield {**place, "memory": ours, "database": theirs}

@@ -27,8 +27,7 @@ from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.rows import apply_ratios
 from scheduler.hosts.table import HostTable, Key
 from scheduler.introspection import hypothetical_hosts
-from scheduler.introspection.host_dump import in_order
-from scheduler.introspection.state import Subject, copied, require_texts
+from scheduler.introspection.state import Subject, copied, in_order, require_texts
 from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.semantics import Ratios
 

@@ -38,7 +38,6 @@ def introspection() -> dict[str, dict[str, Any]]:
         "worker": {},
         "explain": {"name": "f4a0f8c0-0000-4000-8000-000000000001", "on_host": "cmp1"},
         "state_summary": {},
-        "state_hosts": {"hosts": ["cmp1"]},
         "state_refresh": {},
     }
     common = {"namespace": "introspection", "version": "1.0"}

@@ -63,9 +63,6 @@ MENDED = {
             "request_spec": {"instance_uuids": ["u"]},
             "filter_properties": {"scheduler_hints": ["x"]}}},
         "scheduler_hints"),
-    "hosts that are no names": (
-        {"method": "state_hosts", "namespace": "introspection", "args": {"hosts": [1]}},
-        "hosts"),
     "an old request for far too many servers": (
         {"method": "run_instance", "version": "2.9", "args": {
             "request_spec": {"instance_uuids": ["u"] * 10_001}, "admin_password": None,

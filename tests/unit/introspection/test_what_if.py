@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from scheduler import errors
-from scheduler.introspection.state import state_hosts
+from scheduler.introspection.state import host_values
 from scheduler.introspection.what_if import what_if
 from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.rpc.context import RequestContext
@@ -55,8 +55,8 @@ def hosts(told):
 
 def everything(world):
     """All that the worker knows of all hosts."""
-    rows = world.subject.host_manager.table.rows_of_host
-    return state_hosts(world.subject, sorted(rows))
+    table = world.subject.host_manager.table
+    return {key: host_values(table, row) for key, row in table.rows.items()}
 
 
 #: Changes and the hosts before and after them, of a request for one server.

@@ -17,8 +17,7 @@ CALLABLE = {
     " live_migration",
     dispatcher.IcehouseEndpoint: "run_instance prep_resize select_hosts select_destinations",
     dispatcher.BaseAPI: "ping get_backdoor_port",
-    IntrospectionEndpoint: "worker explain state_summary state_hosts state_refresh shadow_report"
-    " what_if",
+    IntrospectionEndpoint: "worker explain state_summary state_refresh shadow_report what_if",
     ComputeTaskManager: "build_instances schedule_and_build_instances migrate_server"
     " unshelve_instance rebuild_instance",
     BackportAPI: "object_backport_versions",
