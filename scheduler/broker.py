@@ -6,15 +6,13 @@ it equal, and does nothing, or refuses with the argument that differs.  Nothing 
 """
 
 import contextlib
-import enum
 import functools
 import os
 import re
 import ssl
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import amqp
 import kombu
@@ -86,8 +84,8 @@ def tls(options: Any) -> Any:
             raise errors.ConfigurationError(option=option, reason=f"this user cannot read {path}")
         arguments |= {argument: path} if path else {}
     if options.ssl_version:
-        names = [each for each in TLS_VERSIONS if each.lower() == options.ssl_version.lower()]
-        version = getattr(ssl, f"PROTOCOL_{names[0]}", None) if names else None
+        known = {each.lower(): getattr(ssl, f"PROTOCOL_{each}", None) for each in TLS_VERSIONS}
+        version = known.get(options.ssl_version.lower())
         if version is None:
             reason = f"{options.ssl_version!r} is no version of TLS that this Python has"
             option = "[oslo_messaging_rabbit] ssl_version"
@@ -96,37 +94,34 @@ def tls(options: Any) -> Any:
     return arguments or True
 
 
-class Trouble(enum.Enum):
-    """Reason why a broker cannot be used: exit status, state, and advice."""
-
-    UNREACHABLE = (
-        exit_codes.BROKER_UNREACHABLE,
+#: By exit status the state of a broker that cannot be used, and advice.
+_TROUBLES: Final = {
+    exit_codes.BROKER_UNREACHABLE: (
         "unreachable",
         "is it running, and is this its address ([DEFAULT] transport_url)?",
-    )
-    TLS = (
-        exit_codes.BROKER_TLS,
+    ),
+    exit_codes.BROKER_TLS: (
         "TLS failed",
         "see ssl, ssl_ca_file and the like in [oslo_messaging_rabbit]",
-    )
-    LOGIN = (
-        exit_codes.BROKER_LOGIN,
+    ),
+    exit_codes.BROKER_LOGIN: (
         "login refused",
         "see user and password in [DEFAULT] transport_url",
-    )
-    VHOST = (
-        exit_codes.BROKER_VHOST,
+    ),
+    exit_codes.BROKER_VHOST: (
         "virtual host refused",
         "does it exist, and has the user permissions there (rabbitmqctl list_vhosts, "
         "list_permissions)?",
-    )
+    ),
+}
 
 
 class Failure(Exception):
     """A broker that cannot be used: exit status, state, and as text the cause and the advice."""
 
-    def __init__(self, trouble: Trouble, cause: str) -> None:
-        self.status, self.state, advice = trouble.value
+    def __init__(self, status: int, cause: str) -> None:
+        self.status = status
+        self.state, advice = _TROUBLES[status]
         if "certificate has expired" in cause:
             advice = "renew it, or see whether this machine's clock is right"
         super().__init__(f"{cause.rstrip('.')}: {advice}")
@@ -150,7 +145,10 @@ def connect_all(
         try:
             attempt.result(max(0.0, deadline - time.monotonic()))
         except TimeoutError:
-            yield connection, Failure(Trouble.UNREACHABLE, f"no answer within {seconds:g} s")
+            yield (
+                connection,
+                Failure(exit_codes.BROKER_UNREACHABLE, f"no answer within {seconds:g} s"),
+            )
         except Failure as failure:
             yield connection, failure
         else:
@@ -173,18 +171,18 @@ def _failure(connection: kombu.Connection, error: Exception) -> Failure:
     """The kind of *error*; any that is no connection's is raised as it is."""
     cause = mistakes.plain(str(error)) or type(error).__name__
     if isinstance(error, ssl.SSLError):
-        return Failure(Trouble.TLS, cause)
+        return Failure(exit_codes.BROKER_TLS, cause)
     if isinstance(error, amqp.AccessRefused):
-        return Failure(Trouble.LOGIN, f"user {connection.userid!r}: {error.reply_text}")
+        return Failure(exit_codes.BROKER_LOGIN, f"user {connection.userid!r}: {error.reply_text}")
     if isinstance(error, amqp.NotAllowed):
-        return Failure(Trouble.VHOST, error.reply_text)
+        return Failure(exit_codes.BROKER_VHOST, error.reply_text)
     if isinstance(error, TimeoutError | ConnectionRefusedError):
-        return Failure(Trouble.UNREACHABLE, cause)
+        return Failure(exit_codes.BROKER_UNREACHABLE, cause)
     if isinstance(error, ConnectionError) or "closed connection" in cause:
         what = "ended TLS" if connection.ssl else "ended the connection at once; does it want TLS?"
-        return Failure(Trouble.TLS, f"{name_of(connection)} {what} ({cause})")
+        return Failure(exit_codes.BROKER_TLS, f"{name_of(connection)} {what} ({cause})")
     if isinstance(error, OSError | amqp.AMQPError):
-        return Failure(Trouble.UNREACHABLE, cause)
+        return Failure(exit_codes.BROKER_UNREACHABLE, cause)
     raise error
 
 
@@ -201,29 +199,18 @@ _DIFFERENCE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Declared:
-    """An exchange or queue (*kind*) as it is declared; *more* is its type or its arguments."""
-
-    kind: str
-    name: str
-    durable: bool
-    auto_delete: bool
-    more: dict[str, Any]
-
-
-def declared(conf: cfg.ConfigOpts) -> list[Declared]:
+def declared(conf: cfg.ConfigOpts) -> list[kombu.Exchange | kombu.Queue]:
     """The exchanges and queues that stay, as the RPC library declares them."""
     options, topic = conf.oslo_messaging_rabbit, conf.scheduler_topic
     durable = bool(options.amqp_durable_queues or options.rabbit_quorum_queue)
     transient = bool(options.rabbit_transient_quorum_queue or options.rabbit_stream_fanout)
-    auto_delete = bool(options.amqp_auto_delete)
-    arguments = {"arguments": _queue_arguments(options)}
+    common: dict[str, Any] = {"durable": durable, "auto_delete": bool(options.amqp_auto_delete)}
+    arguments = _queue_arguments(options)
     return [
-        Declared("exchange", conf.control_exchange, durable, auto_delete, {"type": "topic"}),
-        Declared("exchange", f"{topic}_fanout", transient, True, {"type": "fanout"}),
-        Declared("queue", topic, durable, auto_delete, arguments),
-        Declared("queue", f"{topic}.{conf.host}", durable, auto_delete, arguments),
+        kombu.Exchange(conf.control_exchange, "topic", **common),
+        kombu.Exchange(f"{topic}_fanout", "fanout", durable=transient, auto_delete=True),
+        kombu.Queue(topic, queue_arguments=arguments, **common),
+        kombu.Queue(f"{topic}.{conf.host}", queue_arguments=arguments, **common),
     ]
 
 
@@ -240,8 +227,7 @@ def _queue_arguments(options: Any) -> dict[str, Any]:
     return {"x-queue-type": "quorum", **{name: value for name, value in limits.items() if value}}
 
 
-@dataclass(frozen=True)
-class Sight:
+class Sight(NamedTuple):
     """State of one exchange or queue; the counts are a queue's."""
 
     kind: str
@@ -252,15 +238,16 @@ class Sight:
     detail: str
 
 
-def look_at(connection: kombu.Connection, wanted: Declared) -> Sight:
+def look_at(connection: kombu.Connection, wanted: Any) -> Sight:
+    """The state of *wanted*, one of those ``declared``, on the broker."""
     state, detail, messages, consumers = PRESENT, "", None, None
-    flags = {"durable": wanted.durable, "auto_delete": wanted.auto_delete}
+    kind, is_queue = type(wanted).__name__.lower(), isinstance(wanted, kombu.Queue)
     try:
         for passive in (True, False):
             with connection.channel() as channel:  # the broker closes it with each refusal
-                declare = getattr(channel, f"{wanted.kind}_declare")
-                found = declare(wanted.name, passive=passive, **flags, **wanted.more)
-            if passive and wanted.kind == "queue":
+                declare = wanted.queue_declare if is_queue else wanted.declare
+                found = declare(passive=passive, channel=channel)
+            if passive and is_queue:
                 messages, consumers = found.message_count, found.consumer_count
     except amqp.NotFound:
         state, detail = MISSING, "made when the service is first started"
@@ -272,7 +259,7 @@ def look_at(connection: kombu.Connection, wanted: Declared) -> Sight:
         state, detail = FORBIDDEN, error.reply_text
     if state == PRESENT and consumers == 0:
         state, detail = UNCONSUMED, "nobody answers; is the service running?"
-    return Sight(wanted.kind, wanted.name, state, messages, consumers, detail)
+    return Sight(kind, wanted.name, state, messages, consumers, detail)
 
 
 def consumers(conf: cfg.ConfigOpts, name: str) -> int:

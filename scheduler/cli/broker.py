@@ -1,6 +1,5 @@
 """``broker check``: can the message broker be used, and is what the schedulers need on it."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,8 +39,7 @@ def check(command: List, args: Any) -> list[Sequence[Any]]:
         else:
             version = connection.connection.server_properties.get("version", "")
             sights = sights or [
-                (name, *dataclasses.astuple(broker.look_at(connection, each)))
-                for each in broker.declared(command.conf)
+                (name, *broker.look_at(connection, each)) for each in broker.declared(command.conf)
             ]
             tls = "with" if connection.ssl else "without"
             state, detail = "connected", f"version {version}, {tls} TLS"
