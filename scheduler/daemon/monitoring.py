@@ -199,7 +199,8 @@ class Monitoring:
         checks = [asdict(Check("workers", status, f"{answering} of {count} answer"))]
         silent = [asdict(Check("answers", Status.FAIL, "does not answer in time"))]
         for answer in answers:
-            found = silent if answer.status is None else json.loads(answer.body)["checks"]
+            is_told = answer.body.startswith(b"{")  # else it is silent, or too many ask it
+            found = json.loads(answer.body)["checks"] if is_told else silent
             checks += [{**each, "worker": answer.pid} for each in found]
         return _response(checks)
 

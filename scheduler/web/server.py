@@ -34,9 +34,11 @@ IDLE_SECONDS: Final = 10.0
 """A client that sends or takes nothing for so long is left."""
 MOST_SLOW: Final = 64
 """Connections of one worker that wait for their clients; one more ends the slowest one."""
-MOST_AT_ONCE: Final = 10
-"""Requests for one path that are worked on at once; any more get 503.  So the connections of one
-worker, each of which has a thread, are as many as these limits add up to."""
+MOST_AT_ONCE: Final = 2
+"""Requests for one path that are worked on at once."""
+MOST_WAITING: Final = 8
+"""Requests that wait for those; any more get 503.  So the connections of one worker, each of which
+has a thread, are as many as these limits add up to."""
 BACKLOG: Final = 1024
 
 OPTION: Final = "[metrics_endpoint] allowed_hosts"
@@ -82,15 +84,17 @@ Handler = Callable[[Request], Response]
 
 
 class Routes:
-    """Handlers by path, each with a few places: no path keeps another one waiting."""
+    """Handlers by path, each for a few requests: no path keeps another one waiting."""
 
     def __init__(self) -> None:
-        self._handlers: dict[str, tuple[Handler, Any]] = {}
+        self._handlers: dict[str, tuple[Handler, Any, Any]] = {}
         self.add("/", self._index)
 
     def add(self, path: str, handler: Handler) -> None:
         """Let *handler* answer *path*, and below one with a final ``/``; the longest counts."""
-        self._handlers[path] = handler, native("threading").BoundedSemaphore(MOST_AT_ONCE)
+        semaphore = native("threading").BoundedSemaphore
+        room, turns = semaphore(MOST_AT_ONCE + MOST_WAITING), semaphore(MOST_AT_ONCE)
+        self._handlers[path] = handler, room, turns
 
     def answer(self, method: str, target: str, headers: Mapping[str, str]) -> Response:
         """The answer to one request; never raises."""
@@ -104,11 +108,12 @@ class Routes:
             return Response.of_text("not found", http.HTTPStatus.NOT_FOUND)
         query = dict(urllib.parse.parse_qsl(split.query, keep_blank_values=True))
         asked = Request(path, path[len(place) :], query, headers)
-        handler, places = self._handlers[place]
-        if not places.acquire(blocking=False):
+        handler, room, turns = self._handlers[place]
+        if not room.acquire(blocking=False):
             return BUSY
         try:
-            return handler(asked)
+            with turns:  # every handler gives up after seconds
+                return handler(asked)
         except TimeoutError as error:
             LOG.debug("%s: %s", place, error)
             return BUSY
@@ -116,7 +121,7 @@ class Routes:
             LOG.exception("%s could not be answered", place)
             return Response.of_text("internal error", http.HTTPStatus.INTERNAL_SERVER_ERROR)
         finally:
-            places.release()
+            room.release()
 
     def _place(self, path: str) -> str | None:
         if path in self._handlers:
