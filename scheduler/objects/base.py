@@ -368,8 +368,9 @@ def to_plain(value: Any) -> Any:
         computed = {name: getattr(value, name) for name in value.COMPUTED}
         return {k: to_plain(v) for k, v in {**value.set_fields(), **computed}.items()}
     if isinstance(value, dict):
-        inner = value.get(registry.DATA_KEY, value) if registry.NAME_KEY in value else value
-        return {key: to_plain(item) for key, item in inner.items()}
+        if registry.NAME_KEY in value and registry.DATA_KEY in value:
+            return to_plain(value[registry.DATA_KEY])
+        return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     return str(value) if isinstance(value, ADDRESSES) else value

@@ -106,13 +106,14 @@ def test_unknown_fields_are_emitted_again_with_the_senders_version(caplog):
     ]
 
 
-def test_unread_objects_stay_as_received():
-    cache = {**envelope("Flavor", "9.9", a={"b": [1]}), registry.NAME_KEY: "InstanceInfoCache"}
+@pytest.mark.parametrize("data", [{"a": {"b": [1]}}, "no data"])
+def test_unread_objects_stay_as_received(data):
+    cache = {registry.NAME_KEY: "InstanceInfoCache", registry.DATA_KEY: data}
     received = envelope("Instance", uuid="u", info_cache=cache)
     instance = objects.from_primitive(received)
     assert instance.info_cache == cache
     assert instance.copy().obj_to_primitive() == received
-    assert objects.to_plain(instance)["info_cache"] == {"a": {"b": [1]}}
+    assert objects.to_plain(instance)["info_cache"] == data
 
 
 @pytest.mark.parametrize(
