@@ -101,7 +101,10 @@ class Routes:
         if method not in METHODS:
             status, allowed = http.HTTPStatus.METHOD_NOT_ALLOWED, ", ".join(METHODS)
             return Response.of_text("only GET and HEAD are answered", status, Allow=allowed)
-        split = urllib.parse.urlsplit(target)
+        try:
+            split = urllib.parse.urlsplit(target)
+        except ValueError:  # what is no address is not found
+            split = urllib.parse.urlsplit("")
         path = urllib.parse.unquote(split.path)
         place = self._place(path)
         if place is None:

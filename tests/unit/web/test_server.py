@@ -74,7 +74,7 @@ def test_answered(routes, target, answer):
 @pytest.mark.parametrize(
     ("method", "target", "status", "body"),
     [
-        *(("GET", target, 404, "not found") for target in ("/hello/", "/nothing", "")),
+        *(("GET", target, 404, "not found") for target in ("/hello/", "/nothing", "", "http://[x")),
         ("GET", "/broken", 500, "internal error"),
         ("GET", "/busy", 503, "busy"),
         ("DELETE", "/nothing", 405, "only GET and HEAD are answered"),
