@@ -70,7 +70,7 @@ def configuration(case: Case, behaviour: Behaviour) -> cfg.ConfigOpts:
     for (group, name), value in given.items():
         try:
             conf.set_default(name, value, group=names.section(group))
-        except (cfg.Error, ValueError) as error:
+        except (cfg.Error, ValueError, TypeError) as error:
             option = f"[{group}] {name}"
             raise errors.ConfigurationError(option=option, reason=str(error)) from error
     check.validate(conf)

@@ -75,6 +75,7 @@ def test_a_case_names_options_and_driver():
         ({"filter_scheduler": {"no_such_option": 1}}, r"\[filter_scheduler\] no_such_option"),
         ({"DEFAULT": {"service_down_time": "soon"}}, "service_down_time"),
         ({"scheduler": {"max_attempts": 0}}, "max_attempts"),
+        ({"scheduler": {"max_attempts": [1]}}, "max_attempts"),
     ],
 )
 def test_what_cannot_be_used_is_named(config, part):
