@@ -138,8 +138,8 @@ def test_each_worker_reads_everything_again_and_shows_it(served):
     said = deployment.command("nova-scheduler-manage", "state", "refresh")
     assert said.startswith("Nothing had been missed: 2 worker(s) read ")
     # With everything read, both workers know the same: the claim is everybody's.
-    shown = deployment.manage("state", "show")
-    assert len({row["reserved"] for row in shown} - {0}) == 1
+    (reserved,) = {row["reserved"] for row in deployment.manage("state", "show")}
+    assert reserved > 0
 
 
 @ONE_BACKEND

@@ -18,11 +18,12 @@ from scheduler.daemon.worker_table import Stage, WorkerTable
 from scheduler.explain.recorder import Recorder
 from scheduler.rpc.in_flight import InFlightRequests
 from scheduler.web import server
+from scheduler.web.workers import Answer
 from tests.unit.web.asking import ask
 
 
 class Served:
-    """An monitoring that is served, of a worker that is starting."""
+    """The monitoring that is served, of a worker that is starting."""
 
     def __init__(self):
         self.listening = server.bind("127.0.0.1", 0, "[x] y")
@@ -75,6 +76,12 @@ def test_while_it_starts(served):
     assert metrics["consumer_up",] == 0
     assert metrics["workers", "alive"] == 1
     assert metrics["decisions_total", "selected"] == 0
+
+
+def test_a_worker_that_turns_a_question_away_counts_as_silent(served, monkeypatch):
+    busy = Answer(1, 503, server.BUSY.body)
+    monkeypatch.setattr(served.monitoring.workers, "ask", lambda _target: [busy])
+    assert served.failing("/healthz") == ["answers"]
 
 
 @pytest.mark.parametrize("outcome", Outcome)
