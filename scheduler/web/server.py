@@ -188,7 +188,10 @@ class KnownNames:
 
 
 def _plain(name: str) -> str:
-    return name.strip().rstrip(".").lower()
+    """*name* in its one spelling; an address in the shortest, without brackets."""
+    name = name.strip().rstrip(".").lower()
+    address = _address(name.removeprefix("[").removesuffix("]"))
+    return name if address is None else str(address)
 
 
 def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -302,7 +305,11 @@ class Server:
                 continue
             self._wait_for_client(connection)
             arguments = (connection, address)
-            threading.Thread(None, self._serve, self._name, arguments, daemon=True).start()
+            try:
+                threading.Thread(None, self._serve, self._name, arguments, daemon=True).start()
+            except RuntimeError as error:  # as many as this machine allows
+                LOG.warning("A client of the web server is left: %s", error)
+                self._leave(connection)
 
     def _serve(self, connection: socket.socket, address: Any) -> None:
         try:
@@ -311,8 +318,11 @@ class Server:
         except OSError as error:
             LOG.debug("A client hung up: %s", error)
         finally:
-            with self._lock:
-                self._slow.pop(connection, None)
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_WR)
-            connection.close()
+            self._leave(connection)
+
+    def _leave(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._slow.pop(connection, None)
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_WR)
+        connection.close()

@@ -31,6 +31,10 @@ def busy(request):
     raise TimeoutError("the hub is slow")
 
 
+def no_thread(_self):
+    raise RuntimeError("can't start new thread")
+
+
 @pytest.fixture
 def listening():
     with server.bind("127.0.0.1", 0, "[x] y") as opened:
@@ -92,6 +96,14 @@ def test_get_and_head(served, method, body):
     assert (reply.status, reply.headers["content-length"], reply.body) == (200, "6", body)
     assert reply.headers["content-type"] == "text/plain; charset=utf-8"
     assert reply.headers["cache-control"] == "no-store"
+
+
+def test_a_machine_without_a_thread_to_spare_keeps_the_server(served, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", no_thread)
+        with pytest.raises(ConnectionError):
+            ask(served, "/hello")
+    assert ask(served, "/hello").status == 200
 
 
 @pytest.mark.parametrize("method", ["POST", "OPTIONS", "BREW"])
@@ -220,6 +232,14 @@ def test_known_names(header, is_known, monkeypatch):
 )
 def test_addresses_that_are_listed_are_the_only_ones(header, is_known):
     assert KnownNames(["10.0.0.9", "proxy"], "10.0.0.5").knows(header) is is_known
+
+
+@pytest.mark.parametrize("listed", ["fd00:0:0::9", "[FD00::9]"])
+def test_an_address_is_known_in_any_spelling(listed):
+    names = KnownNames([listed])
+    assert [names.knows(f"[{each}]:80") for each in ("fd00::9", "FD00:0::9", "fd00::8")] == [
+        *(True, True, False)
+    ]
 
 
 @pytest.mark.parametrize(
