@@ -28,6 +28,8 @@ _COLUMNS: Final = tuple(
 )
 #: So many of the things that a full read has put right are named.
 MOST_NAMED: Final = 200
+#: Age of a report that a read may have been too early for.
+NEWS_SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True)
@@ -128,10 +130,12 @@ def _read(manager: HostManager, how: Callable[[], None]) -> None:
 def state_refresh(subject: Subject) -> dict[str, Any]:
     """Read everything again, and say what of the hosts' reports the reads of changes had missed.
 
-    ``memory`` is what was known before, ``database`` what is known now.
+    ``memory`` is what was known before, ``database`` what is known now.  What is reported
+    meanwhile is nothing that was missed.
     """
     manager = subject.host_manager
-    _read(manager, manager.refresh)  # what is news is nothing that was missed
+    began = manager.clock()
+    _read(manager, manager.refresh)
     with copied(subject) as (before, picks_before):
         _read(manager, manager.refresh_everything)
         with copied(subject) as (after, picks_after):
@@ -139,7 +143,9 @@ def state_refresh(subject: Subject) -> dict[str, Any]:
                 for each in list(reservations):
                     reservations.release(each)
             repaired: list[dict[str, Any]] = []
-            for key in sorted(before.rows.keys() | after.rows.keys(), key=in_order):
+            reported = after.column("updated_at")
+            news = {key for key, row in after.rows.items() if reported[row] > began - NEWS_SECONDS}
+            for key in sorted((before.rows.keys() | after.rows.keys()) - news, key=in_order):
                 old, new = (
                     host_values(table, table.rows[key]) if key in table.rows else None
                     for table in (before, after)

@@ -4,6 +4,7 @@ import pytest
 import sqlalchemy
 
 from scheduler import errors
+from scheduler.claims.reader import utc
 from scheduler.db.tables import compute_nodes
 from scheduler.introspection import state
 from tests.unit.introspection.subjects import a_world
@@ -53,6 +54,21 @@ def test_a_full_read_says_what_it_repaired(world):
     assert told == {("cmp2", "total_usable_ram_mb"): fleet.MEMORY_MB, ("cmp3", "(host)"): "present"}
     assert (answer["repaired"], answer["hosts"]) == (2, 5)
     assert state.state_refresh(world.subject)["repaired"] == 0
+
+
+def test_what_is_reported_between_its_reads_was_not_missed(world, monkeypatch):
+    manager = world.subject.host_manager
+    read = manager.refresh_everything
+
+    def report_and_read():
+        for host, seconds in (("cmp2", 0.0), ("cmp3", -60.0)):
+            when = utc(manager.clock() + seconds)
+            behind_the_back(world, host, memory_mb=1, updated_at=when)
+        read()
+
+    monkeypatch.setattr(manager, "refresh_everything", report_and_read)
+    answer = state.state_refresh(world.subject)
+    assert {each["host"] for each in answer["repairs"]} == {"cmp3"}
 
 
 def test_no_state_is_read_while_the_database_is_away(world, monkeypatch):
