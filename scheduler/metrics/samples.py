@@ -143,14 +143,16 @@ def _family(metric: Metric, values: Iterable[tuple[tuple[str, ...], Any]]) -> Fa
 class Snapshots:
     """The files in *folder*, each named after the *place* of a worker; *clock* never goes back.
 
-    A worker that replaces one that died takes its place, and goes on from what that had counted.
+    One without a place is named after its process.  A worker that replaces one that died takes its
+    place, and goes on from what that had counted.
     """
 
     def __init__(
         self, folder: pathlib.Path, place: int | None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._folder = folder
-        self._path = folder / f"metrics-{place}.json"
+        name = f"process-{os.getpid()}" if place is None else place
+        self._path = folder / f"metrics-{name}.json"
         self._clock = clock
         self._before = Samples()
         if self._path.exists():

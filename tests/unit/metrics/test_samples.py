@@ -143,3 +143,10 @@ def test_who_replaces_a_dead_worker_goes_on_from_what_it_had_counted(tmp_path):
             told(snapshots, number)
             assert summed(snapshots) == (already + number, number, 1)
     assert [path.name for path in tmp_path.iterdir()] == ["metrics-0.json"]
+
+
+def test_workers_without_a_place_have_files_of_their_own(tmp_path, monkeypatch):
+    for process in (os.getpid(), os.getppid()):
+        monkeypatch.setattr(os, "getpid", lambda its=process: its)
+        told(Snapshots(tmp_path, None), 3)
+    assert summed(Snapshots(tmp_path, None)) == (6, 6, 2)
