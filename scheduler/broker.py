@@ -205,12 +205,17 @@ def declared(conf: cfg.ConfigOpts) -> list[kombu.Exchange | kombu.Queue]:
     durable = bool(options.amqp_durable_queues or options.rabbit_quorum_queue)
     transient = bool(options.rabbit_transient_quorum_queue or options.rabbit_stream_fanout)
     common: dict[str, Any] = {"durable": durable, "auto_delete": bool(options.amqp_auto_delete)}
-    arguments = _queue_arguments(options)
+    arguments, found = _queue_arguments(options), list[kombu.Exchange | kombu.Queue]()
+    if options.rabbit_stream_fanout:
+        age = options.rabbit_transient_queues_ttl
+        stream = {"x-queue-type": "stream"} | ({"x-max-age": f"{age}s"} if age else {})
+        found = [kombu.Queue(f"{topic}_fanout", durable=True, queue_arguments=stream)]
     return [
         kombu.Exchange(conf.control_exchange, "topic", **common),
         kombu.Exchange(f"{topic}_fanout", "fanout", durable=transient, auto_delete=True),
         kombu.Queue(topic, queue_arguments=arguments, **common),
         kombu.Queue(f"{topic}.{conf.host}", queue_arguments=arguments, **common),
+        *found,
     ]
 
 
@@ -242,12 +247,14 @@ def look_at(connection: kombu.Connection, wanted: Any) -> Sight:
     """The state of *wanted*, one of those ``declared``, on the broker."""
     state, detail, messages, consumers = PRESENT, "", None, None
     kind, is_queue = type(wanted).__name__.lower(), isinstance(wanted, kombu.Queue)
+    # Both counts of a stream are always 0.
+    counts = is_queue and wanted.queue_arguments.get("x-queue-type") != "stream"
     try:
         for passive in (True, False):
             with connection.channel() as channel:  # the broker closes it with each refusal
                 declare = wanted.queue_declare if is_queue else wanted.declare
                 found = declare(passive=passive, channel=channel)
-            if passive and is_queue:
+            if passive and counts:
                 messages, consumers = found.message_count, found.consumer_count
     except amqp.NotFound:
         state, detail = MISSING, "made when the service is first started"

@@ -90,6 +90,9 @@ def test_no_request_is_lost_with_a_node(cluster, rabbit, deployment, mariadb_url
         settings={"DEFAULT": {"service_down_time": 3600}, "oslo_messaging_rabbit": rabbit},
     )
     schedulers = subscribed(cloud, cluster.nodes[1])
+    seen = {(row["what"], row["name"]): row["state"] for row in cloud.manage("broker", "check")}
+    assert seen["queue", "scheduler_fanout"] == "present"
+    assert {*seen.values()} == {"connected", "present"}
     placed = {}
 
     def boot_several(_caller):
