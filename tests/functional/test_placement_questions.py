@@ -66,6 +66,23 @@ def test_alternates_may_have_nested_providers_of_other_classes(fleet):
         assert len(worker.asked_about()) == len(asked)
 
 
+def test_a_host_whose_devices_are_claimed_is_not_asked_about(fleet):
+    nodes = [fleet.add(host) for host in ("p1", "p2", "p3")]
+    fleet.placement.call("PUT", "/resource_classes/CUSTOM_CARD")
+    for node in nodes:
+        for _card in range(2):
+            fleet.placement.add_node(a_name(), {"CUSTOM_CARD": 1}, parent=node)
+    worker = a_worker(fleet)
+    cards = {"resources1:CUSTOM_CARD": "1", "resources2:CUSTOM_CARD": "1", "group_policy": "none"}
+    hosts = [worker.hosts(f"req-{n}", [a_name()], 512, extra_specs=cards) for n in range(3)]
+    assert sorted(hosts) == [["p1"], ["p2"], ["p3"]]
+    worker.asked_about()
+    with pytest.raises(errors.NoValidHost):
+        worker.hosts("req-4", [a_name()], 512, extra_specs=cards)
+    assert worker.asked_about() == [""]
+    assert worker.hosts("req-5", [a_name()], 512)
+
+
 def test_hosts_are_passed_over_by_what_an_answer_for_others_told(fleet):
     for host in ("p1", "p2"):
         fleet.add(host)

@@ -128,6 +128,7 @@ class _Claiming(backend.Claiming):
         use: PlacementUse,
     ) -> None:
         self._client, self._host_manager = claims.client, claims.host_manager
+        self._memory = claims.memory
         self._filters = claims.filters
         self._request, self._names, self._requester = request, request.names, requester
         self.placement = use
@@ -245,6 +246,8 @@ class _Claiming(backend.Claiming):
                 there = [each.node for each in self._held.values()].count(node)
                 offers.note_refused_claim(node, wanted[uuid], there)
                 return backend.Lost()
+        for uuid, node in nodes.items():
+            self._memory.note_claim(node, wanted[uuid])
         return backend.Booked(selections)
 
     def _note_offers(

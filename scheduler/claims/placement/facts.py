@@ -1,4 +1,4 @@
-"""Facts about providers that are alone in their trees: a column per fact, a place per provider."""
+"""Facts about trees of providers: a column per fact, a place per root."""
 
 import threading
 from collections.abc import Collection, Iterable, Mapping
@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-#: Kinds of facts: how much is free of each resource class; 1 for each trait, and aggregate.
+#: Kinds of facts: how much is free of each resource class in the tree; 1 for each trait, and
+#: aggregate, of providers that are alone in theirs.
 FREE, TRAIT, AGGREGATE = "free", "trait", "aggregate"
 #: The times that the facts of each kind are of, and those of one name; 0 where none are known.
 _AT: Final = "at"
@@ -63,6 +64,13 @@ class Facts:
             ]:
                 column = self._columns[key] = self._column(*key)
                 column[[*values]] = [*values.values()]
+
+    def take(self, node: str, amounts: Mapping[str, float]) -> None:
+        """Take *amounts* from what is free on *node*."""
+        place = self.place_of(node)
+        with self._lock:
+            for name, amount in amounts.items():
+                self._column(FREE, name)[place] -= amount
 
     def learn_one(self, kind: str, name: str, at: float, facts: Mapping[str, float]) -> None:
         """Take, per node, one fact at that time."""

@@ -11,7 +11,12 @@ from typing import Any, Final
 import numpy as np
 from oslo_log import log as logging
 
-from scheduler.claims.placement.candidates import DISABLED_TRAIT, Answer, Wish
+from scheduler.claims.placement.candidates import (
+    DISABLED_TRAIT,
+    AllocationRequest,
+    Answer,
+    Wish,
+)
 from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
 from scheduler.claims.placement.facts import AGGREGATE, FREE, TRAIT, Facts
 from scheduler.hosts.candidates import Candidates
@@ -89,6 +94,13 @@ class Memory:
                 said[:] = -now
             said[places] = now
 
+    def note_claim(self, node: str, request: AllocationRequest) -> None:
+        """Remember that the *request* was claimed on *node*."""
+        amounts: Counter[str] = Counter()
+        for each in request["allocations"].values():
+            amounts.update(each["resources"])
+        self.facts.take(node, amounts)
+
     def grantable(self, query: str, wishes: Sequence[Wish], hosts: Candidates) -> np.ndarray:
         """Mask of the *hosts* that Placement does not refuse, as far as is known."""
         places = hosts.per_document("uuid", self.facts.place_of, np.int64, key=self)
@@ -108,19 +120,20 @@ class Memory:
 
     def _learn(self, providers: Mapping[str, Mapping[str, Any]]) -> None:
         """Take from an answer what its *providers* have; it has whole trees of them."""
-        free, traits = dict[str, Any](), dict[str, Any]()
         others: dict[str, set[str]] = {e["root_provider_uuid"]: set() for e in providers.values()}
+        free: dict[str, Counter[str]] = {root: Counter() for root in others}
         for uuid, each in providers.items():
-            if uuid not in others:
-                others[each["root_provider_uuid"]].update(each.get("resources", ()))
+            root, resources = each["root_provider_uuid"], each.get("resources", {})
+            if uuid != root:
+                others[root].update(resources)
+            free[root].update({n: e["capacity"] - e["used"] for n, e in resources.items()})
         self._others |= {root: frozenset(classes) for root, classes in others.items()}
-        for root in (root for root, classes in others.items() if not classes):
-            found = providers[root]
-            if found.keys() >= {"resources", "traits"}:
-                free[root] = {n: e["capacity"] - e["used"] for n, e in found["resources"].items()}
-                traits[root] = dict.fromkeys(found["traits"], 1)
-        self.facts.learn(FREE, self._clock(), free)
-        self.facts.learn(TRAIT, self._clock(), traits)
+        now = self._clock()
+        told = [root for root in others if providers[root].keys() >= {"resources", "traits"}]
+        self.facts.learn(FREE, now, {root: free[root] for root in told})
+        alone = [root for root in told if not others[root]]
+        traits = {root: dict.fromkeys(providers[root]["traits"], 1) for root in alone}
+        self.facts.learn(TRAIT, now, traits)
 
     def find_causes(
         self, wishes: Sequence[Wish], nodes: Mapping[str, str], causes: dict[str, str]
