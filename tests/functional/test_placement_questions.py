@@ -99,7 +99,7 @@ def test_refused_hosts_are_passed_over_for_a_while(fleet):
     slow = fleet.add("p4", traits=["CUSTOM_RARE"])
     worker = a_worker(fleet, placement_refusals=10)
     # A list costs too much to be fetched soon.
-    worker.driver.claims.memory.fetched(1000, is_all=True)
+    worker.driver.claims.memory.fetched("", 1000, is_all=True)
     assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p4"]
     assert sorted(worker.asked_about()) == sorted([*nodes, slow])
     assert worker.hosts("req-2", [a_name()], 512, extra_specs=SLOW) == ["p4"]
@@ -129,7 +129,7 @@ def test_why_placement_refused_a_host_is_found_beside_the_request(fleet):
     for host in ("p1", "p2", "p3"):
         fleet.add(host, traits=["CUSTOM_RARE"] * (host == "p3"))
     worker = a_worker(fleet, placement_refusals=10)
-    worker.driver.claims.memory.fetched(1000, is_all=True)
+    worker.driver.claims.memory.fetched("", 1000, is_all=True)
     assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p3"]
     use = worker.driver.recorder.records[-1].placement
     assert use.asked == [*use.refused, "p3"]
@@ -202,6 +202,7 @@ def test_for_many_servers_the_fleet_is_listed_unless_the_list_is_cut_off(fleet, 
     worker = a_worker(fleet, max_placement_results=most)
     for request in ("req-1", "req-2"):
         worker.driver.claims.memory.asked(1000)  # questions cost much more than a list
+        worker.driver.claims.memory.fetched("a rare trait", 1, is_all=True)
         hosts = worker.hosts(request, [a_name() for _host in range(6)], MB // 2)
         assert len(set(hosts)) == 6
         paths = worker.asked_about()

@@ -64,7 +64,9 @@ class Memory:
         self._disabled: frozenset[str] = frozenset()
         self._client, self._seconds, self._clock = client, seconds, clock
         self._question_seconds, self._list_seconds = QUESTION_SECONDS, LIST_SECONDS
-        self._lists_all = True
+        #: When a list was cut off last, and the latest queries whose lists were whole.
+        self._cut_off_at = -math.inf
+        self._whole: set[str] = set()
         #: When providers were looked up last.
         self.looked_at: float | None = None
         self._refusals = BatchThread("refusals", self._find_causes, MOST_REFUSALS)
@@ -209,18 +211,23 @@ class Memory:
         """A question about one host took so many *seconds*."""
         self._question_seconds += _LATEST * (seconds - self._question_seconds)
 
-    def fetched(self, seconds: float, *, is_all: bool) -> None:
-        """The fleet's list took so many *seconds*, and had all hosts (*is_all*)."""
+    def fetched(self, query: str, seconds: float, *, is_all: bool) -> None:
+        """The fleet's list for *query* took so many *seconds*, and had all hosts (*is_all*)."""
         self._list_seconds += _LATEST * (seconds - self._list_seconds)
-        self._lists_all = is_all
+        if is_all and len(self._whole) < MOST_QUERIES:
+            self._whole.add(query)
+        elif not is_all:
+            self._whole.clear()
+            self._cut_off_at = self._clock()
 
-    def prefers_list(self, questions: int) -> bool:
+    def prefers_list(self, query: str, questions: int) -> bool:
         """True when so many *questions* would cost more than the list.
 
-        Their price falls a little then, so that they are tried again.  A list that was cut off
-        saves no question: the best hosts may not be on it.
+        Their price falls a little then, so that they are tried again.  A list that is cut off, as
+        others were lately, saves no question: the best hosts may not be on it.
         """
-        if questions <= FEW_QUESTIONS or not self._lists_all:
+        is_cut_off = self._clock() < self._cut_off_at + TREES_SECONDS and query not in self._whole
+        if questions <= FEW_QUESTIONS or is_cut_off:
             return False
         if questions * self._question_seconds <= self._list_seconds:
             return False

@@ -138,7 +138,7 @@ class Offers:
             began = time.monotonic()
             answer = self._query.listed(self._wishes, self._requester)
             found, self._is_all = answer.candidates, answer.is_all
-            self._memory.fetched(time.monotonic() - began, is_all=self._is_all)
+            self._memory.fetched(self._key, time.monotonic() - began, is_all=self._is_all)
             self.known, self._is_listed = found, True
             self._use.has_offered |= bool(found)
             self._refused = {node: 0 for node in self._refused if node not in found}
@@ -186,7 +186,7 @@ class Offers:
             if node not in chosen and node not in self.known and not self._build(node)
         ]
         is_first = self._stage is _Stage.CHOSEN
-        if is_first and self._memory.prefers_list(len(wanted)):
+        if is_first and self._memory.prefers_list(self._key, len(wanted)):
             self._turn_to_list()
             return False
         before = len(self._refused)

@@ -63,7 +63,7 @@ class Asked:
             self.pauses = []
             driver = a_driver(conf, SAMPLE, self.pauses.append)
             # The list costs too much to be fetched early, however slow a question is here.
-            driver.claims.memory.fetched(1000, is_all=True)
+            driver.claims.memory.fetched("", 1000, is_all=True)
             for each in tracked:
                 driver.host_manager.table.put_instance(each.host, each.uuid, each)
             if options is not None:
