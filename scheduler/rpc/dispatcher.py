@@ -42,6 +42,8 @@ MOST_PATIENT_SECONDS: Final = 366 * 24 * 3600
 SERVER_FAULT_CODE: Final = 500
 UNKNOWN_METHOD: Final = "UnknownMethod"
 """The name under which calls of unknown methods, or versions of them, are counted."""
+PING: Final = "oslo_rpc_server_ping"
+"""The library's own method, which every server has with ``[DEFAULT] rpc_ping_enabled``."""
 NOT_SERVED: Final = (oslo_messaging.NoSuchMethod, oslo_messaging.UnsupportedVersion)
 """There is no such method, or not in this version."""
 
@@ -62,6 +64,14 @@ CALLER_ERRORS: Final = (
 """The caller's fault: sent back, and one line here instead of a traceback."""
 
 
+class AccessPolicy(oslo_messaging.ExplicitRPCAccessPolicy):
+    """Methods that say that they can be called, and PING, which says nothing."""
+
+    def is_allowed(self, endpoint: Any, method: str) -> bool:
+        is_ping = method == PING and hasattr(endpoint, method)
+        return is_ping or bool(super().is_allowed(endpoint, method))
+
+
 class Dispatcher(oslo_messaging.RPCDispatcher):
     """The library's dispatcher behind checks of the form of each message.
 
@@ -69,7 +79,7 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
     """
 
     def __init__(self, *args: Any, in_flight: InFlightRequests, monitor: CallMonitor) -> None:
-        super().__init__(*args, oslo_messaging.ExplicitRPCAccessPolicy)
+        super().__init__(*args, AccessPolicy)
         self.in_flight = in_flight
         self.monitor = monitor
         #: Callers use few of the methods, in few versions.

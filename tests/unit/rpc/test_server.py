@@ -5,12 +5,13 @@ import logging
 
 import oslo_messaging
 import pytest
+from oslo_config import cfg
 from oslo_context import context as oslo_context
 from oslo_messaging._drivers import common as driver_common
 
 from scheduler import errors
 from scheduler.rpc.context import RequestContext, RequestContextSerializer
-from scheduler.rpc.dispatcher import BaseAPI, Dispatcher, SchedulerEndpoint
+from scheduler.rpc.dispatcher import PING, BaseAPI, Dispatcher, SchedulerEndpoint
 from scheduler.rpc.in_flight import CallMonitor, InFlightRequests
 from scheduler.rpc.messages import REFUSED
 from scheduler.rpc.server import Server
@@ -116,6 +117,22 @@ def test_no_heartbeats_without_a_method(message, timeout_left):
         assert isinstance(caught.value.exc_info[1], oslo_messaging.RPCDispatcherError)
 
     assert incoming.client_timeout == timeout_left
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_librarys_own_ping_is_answered_where_it_is_enabled(enabled):
+    a_dispatcher()  # the library registers the option
+    cfg.CONF.set_override("rpc_ping_enabled", enabled)
+    try:
+        dispatcher = a_dispatcher()
+    finally:
+        cfg.CONF.clear_override("rpc_ping_enabled")
+    message = Incoming({"method": PING, "version": "1.0", "args": {}})
+    if enabled:
+        assert dispatcher.dispatch(message) == "pong"
+    else:
+        with pytest.raises(oslo_messaging.ExpectedException):
+            dispatcher.dispatch(message)
 
 
 class FaultyManager:
