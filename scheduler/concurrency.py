@@ -30,7 +30,7 @@ THREADING = "threading"
 
 
 def choose(argv: Sequence[str], environ: Mapping[str, str]) -> str:
-    """Name the back end: environment first, then ``[DEFAULT] concurrency_backend``, else eventlet.
+    """Name the back end: by ENVIRONMENT_VARIABLE, else by the option, else eventlet.
 
     Only the files named by ``--config-file`` and ``--config-dir`` are looked at, as Nova does.
     A value that is none of the option's choices counts as ``auto`` here; its own check names it
@@ -39,7 +39,7 @@ def choose(argv: Sequence[str], environ: Mapping[str, str]) -> str:
     value = environ.get(ENVIRONMENT_VARIABLE, "").strip().lower()
     if value:
         return THREADING if value in ("1", "true", "yes") else EVENTLET
-    configured = _option_from_files(argv) or environ.get("OS_DEFAULT__CONCURRENCY_BACKEND", "auto")
+    configured = environ.get("OS_DEFAULT__CONCURRENCY_BACKEND") or _option_from_files(argv)
     return THREADING if configured == THREADING else EVENTLET
 
 
@@ -63,7 +63,7 @@ def named_files(argv: Sequence[str]) -> list[str]:
         name, separator, value = word.partition("=")
         if name not in ("--config-file", "--config-dir"):
             continue
-        value = value if separator else next(words, "")
+        value = os.path.expanduser(value if separator else next(words, ""))
         if name == "--config-file":
             files.append(value)
         else:

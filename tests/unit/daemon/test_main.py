@@ -7,6 +7,7 @@ import sys
 import oslo_messaging
 import pytest
 
+from scheduler import concurrency
 from scheduler.daemon import preflight
 from scheduler.daemon.service import number_of_workers
 from tests.builders import a_conf
@@ -51,6 +52,23 @@ def test_compute_services_that_nova_no_longer_supports_are_warned_of(caplog, low
     preflight.warn_of_old_hosts(lowest)
     assert len(caplog.records) == lines
     assert f"version {lowest};" in caplog.text or not lines
+
+
+@pytest.mark.parametrize(
+    ("environ", "filed", "backend"),
+    [
+        ({}, "threading", "threading"),
+        ({}, "auto", "eventlet"),
+        ({"OS_DEFAULT__CONCURRENCY_BACKEND": "threading"}, "eventlet", "threading"),
+        ({"OS_DEFAULT__CONCURRENCY_BACKEND": "eventlet"}, "threading", "eventlet"),
+        ({concurrency.ENVIRONMENT_VARIABLE: "no"}, "threading", "eventlet"),
+    ],
+)
+def test_what_chooses_the_back_end(tmp_path, monkeypatch, environ, filed, backend):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "nova.conf").write_text(f"[DEFAULT]\nconcurrency_backend = {filed}\n")
+    for path in (str(tmp_path / "nova.conf"), "~/nova.conf"):
+        assert concurrency.choose([f"--config-file={path}"], environ) == backend
 
 
 def test_streams_that_are_closed_are_given_to_dev_null(tmp_path):
