@@ -155,11 +155,12 @@ def put_right(conf: cfg.ConfigOpts) -> None:
 # --- RabbitMQ's address of old (reference page config, section 6.2) ---------------------------
 
 FAKE_URL: Final = "fake://"
+DEFAULT_PORT: Final = 5672
 FAKE_BACKENDS: Final = ("fake", "nova.openstack.common.rpc.impl_fake", "nova.rpc.impl_fake")
 BACKEND: Final = cfg.StrOpt("rpc_backend")
 ADDRESS: Final[list[cfg.Opt]] = [
     cfg.StrOpt("rabbit_host"),
-    cfg.PortOpt("rabbit_port", default=5672),
+    cfg.PortOpt("rabbit_port"),
     cfg.ListOpt("rabbit_hosts"),
     cfg.StrOpt("rabbit_userid"),
     cfg.StrOpt("rabbit_password", secret=True),
@@ -182,15 +183,21 @@ def url_from_options(conf: cfg.ConfigOpts) -> str | None:
     old = conf[RABBIT]
     if old.fake_rabbit or conf.rpc_backend in FAKE_BACKENDS:
         return FAKE_URL
-    named = (old.rabbit_host, old.rabbit_hosts, old.rabbit_userid, old.rabbit_password)
-    if not any(named) and old.rabbit_virtual_host is None:
+    named = (old.rabbit_host, old.rabbit_port, old.rabbit_hosts, old.rabbit_userid)
+    if not any((*named, old.rabbit_password, old.rabbit_virtual_host)):
         return None
     hosts = old.rabbit_hosts or [netutils.escape_ipv6(old.rabbit_host or "localhost")]
     user = parse.quote(old.rabbit_userid or "guest", "")
     password = parse.quote(old.rabbit_password or "guest", "")
     places = []
     for host in hosts:
-        name, port = netutils.parse_host_port(host, old.rabbit_port)
+        name, port = netutils.parse_host_port(host, old.rabbit_port or DEFAULT_PORT)
         places.append(f"{user}:{password}@{netutils.escape_ipv6(name)}:{port}")
-    virtual_host = "" if old.rabbit_virtual_host in (None, "/") else old.rabbit_virtual_host
-    return f"rabbit://{','.join(places)}/{parse.quote(virtual_host, '')}"
+    return f"rabbit://{','.join(places)}/{parse.quote(virtual_host(conf), '')}"
+
+
+def virtual_host(conf: cfg.ConfigOpts) -> str:
+    """The virtual host that the old option names; empty for the broker's default."""
+    conf.register_opts(ADDRESS, group=RABBIT)
+    name: str | None = conf[RABBIT].rabbit_virtual_host
+    return "" if name is None or name == "/" else name

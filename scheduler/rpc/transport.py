@@ -126,13 +126,16 @@ def _translated(option: str, conf: cfg.ConfigOpts) -> Iterator[None]:
 
 
 def _apply_default_url(conf: cfg.ConfigOpts) -> None:
-    """Give the URL a default where none is configured.
+    """Give the URL a default where none is configured, and a virtual host where it has no path.
 
-    It is what the options of Havana and Newton say, or the in-process bus when nobody
+    They are what the options of Havana and Newton say, or the in-process bus when nobody
     configured anything at all, else the library's own: RabbitMQ on this machine.
     """
-    oslo_messaging.TransportURL.parse(conf)  # registers the option as well
+    given = oslo_messaging.TransportURL.parse(conf)  # registers the option as well
     if names.is_set(conf, names.DEFAULT, "transport_url"):
+        if given.virtual_host is None and (name := library_options.virtual_host(conf)):
+            given.virtual_host = name
+            conf.set_override("transport_url", str(given))
         return
     url = library_options.url_from_options(conf)
     if url is None and startup.is_embedded(conf):

@@ -37,6 +37,10 @@ def url_of(conf):
         ("", "rabbit:///"),
         ("transport_url = rabbit://u:p@h:1/v", "rabbit://u:p@h:1/v"),
         ("transport_url = fake://\nrabbit_host = h", "fake:///"),
+        ("transport_url = rabbit://u:p@h:1\nrabbit_virtual_host = v/w", "rabbit://u:p@h:1/v/w"),
+        ("transport_url = rabbit://u:p@h:1/\nrabbit_virtual_host = v", "rabbit://u:p@h:1/"),
+        ("transport_url = rabbit://u:p@h:1/x\nrabbit_virtual_host = v", "rabbit://u:p@h:1/x"),
+        ("rabbit_port = 7", "rabbit://guest:guest@localhost:7/"),
         ("rabbit_host = h", "rabbit://guest:guest@h:5672/"),
         ("rabbit_host = fd00::1\nrabbit_port = 7", "rabbit://guest:guest@[fd00::1]:7/"),
         (
