@@ -134,6 +134,7 @@ class Worker(oslo_service.ServiceBase):
         finally:
             if self._watchdog is not None:
                 self._watchdog.stop()
+            LOG.info("nova-%s service graceful shutdown finished.", self._topic)
             self._stopped.set()
 
     def wait(self) -> None:

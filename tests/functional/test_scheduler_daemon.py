@@ -123,6 +123,7 @@ def test_sigterm_finishes_and_answers_what_is_in_hand(scheduler, transport_url, 
 
     assert hosts == ["cmp1"] * 5
     assert daemon.wait() == 0
+    assert "nova-scheduler service graceful shutdown finished." in daemon.log
 
 
 def test_calls_during_restarts_get_one_answer_each(scheduler, transport_url, tables, backend):
