@@ -1,6 +1,7 @@
 """Messages on the bus: the envelope around each, and limits of size, nesting and names.
 
-A message is a JSON text in a JSON envelope (reference page rpc, sections 4 and 12).
+A message is a JSON text in a JSON envelope; very old senders leave the envelope out (reference
+page rpc, section 10).
 
 The RPC library makes Python objects, several times as large, of whatever the broker brings,
 inflates what is compressed without an end, and runs out of stack over a deep context after it has
@@ -82,13 +83,13 @@ def pack(message: dict[str, Any]) -> bytes:
 
 
 def unpack(body: bytes | str) -> dict[str, Any] | None:
-    """Return the message in *body*; None if it is not packed as :func:`pack` does."""
+    """Return the message in *body*, with or without its envelope; None if it cannot be read."""
     try:
-        envelope = json.loads(body if isinstance(body, str) else bytes(body).decode())
-        if not isinstance(envelope, dict) or envelope.get(VERSION_KEY) != VERSION:
-            return None
-        message = json.loads(envelope[MESSAGE_KEY])
-    except (KeyError, TypeError, ValueError, RecursionError):
+        message = json.loads(body if isinstance(body, str) else bytes(body).decode())
+        if isinstance(message, dict) and VERSION_KEY in message and MESSAGE_KEY in message:
+            is_known = message[VERSION_KEY] == VERSION
+            message = json.loads(message[MESSAGE_KEY]) if is_known else None
+    except (TypeError, ValueError, RecursionError):
         return None
     return message if isinstance(message, dict) else None
 
