@@ -41,7 +41,7 @@ def version_cap(conf: cfg.ConfigOpts, interface: str) -> str | None:
     """The cap in ``[upgrade_levels]`` *interface*, or None; raises ConfigurationError."""
     value: str | None = conf.upgrade_levels[interface]
     releases = RELEASE_CAPS if interface == "scheduler" else {}
-    version = releases.get(value or "", value)
+    version = releases.get(value or "", value) or None
     if version is None or re.fullmatch(r"\d+\.\d+", version):
         return version
     reason = f"{value!r} is not a version such as 4.4"

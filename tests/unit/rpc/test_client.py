@@ -5,7 +5,7 @@ import pytest
 
 from conductor_stub.rpcapi import SchedulerAPI, ping
 from scheduler import errors
-from scheduler.rpc.client import translated_errors
+from scheduler.rpc.client import translated_errors, version_cap
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_request
 
@@ -20,14 +20,20 @@ def an_api(transport, conf, interface, cap):
 @pytest.mark.parametrize(
     ("interface", "caps"),
     [
-        ("scheduler", ["auto", "queens", "4", "4.x", "", "newest"]),
-        ("baseapi", ["auto", "newton", "1", "", "1.x"]),
+        ("scheduler", ["auto", "queens", "4", "4.x", "newest"]),
+        ("baseapi", ["auto", "newton", "1", "1.x"]),
     ],
 )
 def test_a_cap_that_is_none_is_refused_at_once(transport, conf, interface, caps):
     for cap in caps:
         with pytest.raises(errors.ConfigurationError, match=rf"\[upgrade_levels\] {interface}"):
             an_api(transport, conf, interface, cap)
+
+
+@pytest.mark.parametrize("interface", ["scheduler", "baseapi"])
+def test_an_empty_option_caps_nothing(conf, interface):
+    conf.set_override(interface, "", group="upgrade_levels")
+    assert version_cap(conf, interface) is None
 
 
 @pytest.mark.parametrize(("objects_", "alternates"), [(True, False), (False, True), (True, True)])
