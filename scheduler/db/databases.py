@@ -139,13 +139,16 @@ class HostDiscovery:
         """Map what is new; a cell that cannot be used is left to the next run."""
         if not self._databases.has_cells or not self._is_first():
             return
+        mapped: list[str] = []
         for cell in self._databases.cells():
             database = self._databases.of_cell(cell)
             try:
-                self._map(cell, database)
+                self._map(cell, database, mapped)
             except FAILURES as error:
                 problem = database.unusable(error)
                 LOG.warning("Hosts of cell %s are not mapped: %s", cell.name or cell.uuid, problem)
+        if mapped:
+            LOG.info("Discovered %d new hosts: %s", len(mapped), ",".join(mapped))
 
     def _is_first(self) -> bool:
         with self._databases.main.read() as connection:
@@ -154,7 +157,8 @@ class HostDiscovery:
         alive = [each.host for each in known if services.is_up(each, down_time)]
         return min(alive, default=self._conf.host) >= self._conf.host
 
-    def _map(self, cell: objects.CellMapping, database: Database) -> None:
+    def _map(self, cell: objects.CellMapping, database: Database, mapped: list[str]) -> None:
+        """Map the new hosts of *cell*; those that nobody else has mapped are added to *mapped*."""
         living = (compute_nodes.c.deleted == 0, compute_nodes.c.mapped < 1)
         with database.read() as connection:
             query = select(compute_nodes.c.id, compute_nodes.c.host).where(*living)
@@ -165,6 +169,7 @@ class HostDiscovery:
                     partial(rows.insert, table=host_mappings, host=host, cell_id=cell.id)
                 )
                 LOG.info("Host %s is mapped to cell %s (%s)", host, cell.name, cell.uuid)
+                mapped.append(f"{cell.name}:{host}")
             except db_exception.DBDuplicateEntry:
                 LOG.debug("Host %s was mapped before", host)
 

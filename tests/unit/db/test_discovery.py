@@ -44,8 +44,10 @@ def add_scheduler(nova: Nova, host: str, **columns: object) -> None:
 ALL = [("a1", "a"), ("a2", "a"), ("b1", "b"), ("c1", "off")]
 
 
-def test_hosts_of_all_cells_are_mapped_once(nova):
+def test_hosts_of_all_cells_are_mapped_once(nova, caplog):
+    caplog.set_level("INFO")
     assert discover(nova) == ALL
+    assert "Discovered 3 new hosts: a:a1,b:b1,off:c1" in caplog.text
     nova.add_hosts("b", ["b2"])
     nova.execute("b", "UPDATE compute_nodes SET mapped = NULL WHERE host = 'b1'")
     assert discover(nova) == sorted([*ALL, ("b2", "b")])
