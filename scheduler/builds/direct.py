@@ -53,7 +53,8 @@ class InstanceRows:
         """End the build of the instance with *ex*: state ERROR, a fault, a notification."""
         if not isinstance(ex, errors.NoValidHost):
             LOG.error("Exception during %s.%s", SERVICE, RUN_INSTANCE, exc_info=ex)
-        LOG.warning("Setting instance %s to ERROR state.", instance_uuid)
+        extra = {"instance_uuid": instance_uuid}
+        LOG.warning("Setting instance to ERROR state.", extra=extra)
         self.end(context, ex, instance_uuid, request_spec, RUN_INSTANCE, vm_state="error")
 
     def end(

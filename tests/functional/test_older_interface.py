@@ -186,6 +186,7 @@ def test_as_many_are_built_as_fit_and_the_others_fail(site):
     for uuid in UUIDS:
         assert (site.instance(uuid).vm_state, site.instance(uuid).task_state) == ("error", None)
         assert (site.fault(uuid) or "").startswith("No valid host was found.")
+        assert f"[instance: {uuid}] Setting instance to ERROR state." in site.daemon.log
 
 
 def test_a_server_that_is_gone_holds_nobody_up(site):
