@@ -7,13 +7,13 @@ from keystoneauth1.exceptions import ConnectFailure
 
 from scheduler import errors, objects
 from scheduler.manager import SchedulerManager
-from scheduler.rpc.context import RequestContext
+from scheduler.rpc.context import ObjectSerializer, RequestContext
 from tests.builders import OWN_UUID, a_conf, a_request
 from tests.unit.rpc.fakes import RecordingDriver, a_selection
 
 CONTEXT = RequestContext("u", "p", overwrite=False)
 OTHER_UUID = "00000000-0000-4000-a000-000000000002"
-VERSION_KEY = "nova_object.version"
+VERSION_KEY, DATA_KEY = "nova_object.version", "nova_object.data"
 NUMA_LIMITS = objects.NUMATopologyLimits(
     cpu_allocation_ratio=1.0,
     ram_allocation_ratio=1.0,
@@ -191,6 +191,24 @@ def test_dict_form_keeps_numa_limits_an_object(arguments, version):
     assert envelope["nova_object.name"] == "NUMATopologyLimits"
     assert envelope[VERSION_KEY] == version
     assert ("network_metadata" in envelope["nova_object.data"]) is (version != "1.0")
+
+
+@pytest.mark.parametrize(
+    ("version", "selections", "limits"),
+    [("1.8", "1.0", "1.0"), ("1.12", "1.0", "1.1"), ("1.13", "1.1", "1.1"), ("1.15", "1.1", "1.1")],
+    ids=["Queens", "Train", "Ussuri", "today"],
+)
+def test_selections_are_such_as_the_conductor_reads(version, selections, limits):
+    driver = RecordingDriver()
+    found = objects.SchedulerLimits(numa_topology=NUMA_LIMITS)
+    driver.answer = [[a_selection(limits=found, availability_zone="z")]]
+    request = _request_of_version(version)
+    answer = a_manager(driver).select_destinations(CONTEXT, spec_obj=request, return_objects=True)
+    ((sent,),) = ObjectSerializer().serialize_entity(None, answer)
+    assert sent[VERSION_KEY] == selections
+    assert ("availability_zone" in sent[DATA_KEY]) is (selections == "1.1")
+    assert sent[DATA_KEY]["limits"][DATA_KEY]["numa_topology"][VERSION_KEY] == limits
+    assert set(sent["nova_object.changes"]) <= sent[DATA_KEY].keys()
 
 
 NO_INSTANCES = objects.InstanceList(objects=[])
