@@ -42,7 +42,7 @@ class OlderTasks:
 
         NoValidHost ends all the builds and is not raised; any other error does and is.
         """
-        uuids = self._uuids(request_spec)
+        uuids = self._uuids(context, request_spec)
         with self._recorded(context.request_id, uuids):
             try:
                 self._check(request_spec, filter_properties)
@@ -78,7 +78,7 @@ class OlderTasks:
         ERROR and is.  The *reservations* of quota are left to expire.
         """
         uuid, state = _uuid_and_state(instance)
-        with self._recorded(context.request_id, self._uuids(request_spec)):
+        with self._recorded(context.request_id, self._uuids(context, request_spec)):
             properties = {k: v for k, v in (filter_properties or {}).items() if k != "context"}
             try:
                 chosen = self.select_destinations(context, request_spec, properties)[0]
@@ -131,7 +131,7 @@ class OlderTasks:
         """Host, node name and limits for each server; counts as an attempt in the properties."""
         properties = {} if filter_properties is None else filter_properties
         named = request_spec.get("instance_uuids") is not None
-        uuids = self._uuids(request_spec) if named else []
+        uuids = self._uuids(context, request_spec) if named else []
         direct.count_attempt(properties, uuids, self.builds.max_attempts)
         return self.select_counted_destinations(context, request_spec, properties)
 
@@ -150,15 +150,16 @@ class OlderTasks:
         self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
     ) -> list[str]:
         """Names of the hosts chosen."""
-        self._uuids(request_spec)
+        self._uuids(context, request_spec)
         self._check(request_spec, filter_properties)
         driver: Scheduler = self.manager.driver
         return driver.select_hosts(context, request_spec, filter_properties)
 
-    def _uuids(self, request_spec: dict[str, Any]) -> list[str]:
-        """The servers; raises InvalidRequest for more than may be asked for at once."""
-        uuids = direct.instance_uuids(request_spec)
-        self.manager.limits.check_instances("request_spec.instance_uuids", len(uuids))
+    def _uuids(self, context: Any, request_spec: dict[str, Any]) -> list[str]:
+        """The servers; InvalidRequest for too many, or for what no column of a database holds."""
+        uuids, limits = direct.instance_uuids(request_spec), self.manager.limits
+        limits.check_instances("request_spec.instance_uuids", len(uuids))
+        limits.check_columns(context, objects.RequestSpec(), uuids)
         return uuids
 
     def _check(self, request_spec: dict[str, Any], filter_properties: dict[str, Any]) -> None:

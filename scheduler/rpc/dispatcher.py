@@ -231,6 +231,7 @@ def _is_refusal(error: BaseException) -> bool:
 FORMS: Final[Mapping[str, tuple[type, ...]]] = {
     "request_spec": (dict,),
     "filter_properties": (dict, type(None)),
+    "host": (str,),
 }
 """Types of arguments below 4.3, where the request is two dicts and no object."""
 
@@ -288,7 +289,7 @@ class _OlderEndpoint(_Endpoint):
     """Methods of both versions from Grizzly to Juno, in front of the older tasks."""
 
     def call(self, name: str, context: Any, arguments: dict[str, Any]) -> Any:
-        """Check the types of the dicts before the call; refusals are no errors of this service."""
+        """Check the types of arguments before the call; refusals are no errors of this service."""
         try:
             _check_forms(arguments)
             return super().call(name, context, arguments)
@@ -357,7 +358,8 @@ def _check_forms(arguments: Mapping[str, Any]) -> None:
     for name, forms in FORMS.items():
         if name in arguments and not isinstance(arguments[name], forms):
             given = type(arguments[name]).__name__
-            raise errors.InvalidRequest(field=name, reason=f"dict expected, {given} given")
+            reason = f"{forms[0].__name__} expected, {given} given"
+            raise errors.InvalidRequest(field=name, reason=reason)
     spec = arguments.get("request_spec") or {}
     if not isinstance(spec.get("instance_properties"), Mapping | WireObject | None):
         raise errors.InvalidRequest(

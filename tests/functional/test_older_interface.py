@@ -288,6 +288,13 @@ def test_host_resources(site):
     }
 
 
+BUILD = recorded(RUN_INSTANCE)["args"]
+
+
+def servers(*uuids):
+    return {**BUILD["request_spec"], "instance_uuids": list(uuids)}
+
+
 #: Method, version, arguments, and the class of the error that is answered, if it is one.
 OTHER_METHODS = [
     ("get_backdoor_port", "2.5", {}, None),
@@ -300,7 +307,10 @@ OTHER_METHODS = [
     ),
     ("live_migration", "2.0", {"instance": {}, "dest": "cmp1"}, "InvalidRequest"),
     ("show_host_resources", "2.0", {"host": "nowhere"}, "ComputeHostNotFound"),
+    ("show_host_resources", "2.0", {"host": ["cmp1"]}, "InvalidRequest"),
     ("select_hosts", "2.6", {"request_spec": {}, "filter_properties": {}}, "InvalidRequest"),
+    ("run_instance", "2.9", {**BUILD, "request_spec": servers("twice", "twice")}, "InvalidRequest"),
+    ("run_instance", "2.9", {**BUILD, "request_spec": servers("\ud800")}, "InvalidRequest"),
     ("update_aggregates", "2.0", {}, "NoSuchMethod"),
     ("run_instance", "2.10", {}, "UnsupportedVersion"),
     ("run_instance", "3.2", {}, "UnsupportedVersion"),
