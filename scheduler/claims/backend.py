@@ -63,7 +63,8 @@ class Request:
     def is_bound(self, host_manager: Any) -> bool:
         """True for a move, or where it names a host or node: one may have gone down just now."""
         spec, destination = self.spec, self.spec.requested_destination
-        if spec.force_hosts or spec.force_nodes or (destination and destination.host):
+        is_there = destination and (destination.host or destination.node)
+        if spec.force_hosts or spec.force_nodes or is_there:
             return True
         with host_manager.lock:
             return any(map(host_manager.reservations.home_of, self.names))

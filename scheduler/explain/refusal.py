@@ -237,15 +237,17 @@ def _wish(cause: str, hosts: Candidates, request: Any) -> tuple[str | None, str 
     table, destination = hosts.table, request.requested_destination
     if cause == "force_hosts.other":
         return _names("force_hosts", request.force_hosts, table.rows_of_host, ignore_case=True)
+    nodes = {node for _host, node in table.rows if node is not None}
     if cause == "force_nodes.other":
-        nodes = {node for _host, node in table.rows if node is not None}
         return _names("force_nodes", request.force_nodes, nodes)
     if cause == "ignore_hosts.named":
         return f"ignore_hosts = {', '.join(request.ignore_hosts[:10])}", None
     if cause == "destination.other":
-        wanted, note = _names("the destination", [destination.host], table.rows_of_host)
-        if destination.node and note is None:
-            wanted = f"{wanted}, node {destination.node}"
+        host, node = destination.host, destination.node
+        known = table.rows_of_host if host else nodes
+        wanted, note = _names("the destination", [host or node], known)
+        if host and node and note is None:
+            wanted = f"{wanted}, node {node}"
         return wanted, note
     if cause == "destination.other_cell":
         return f"cell {destination.cell.uuid}", None

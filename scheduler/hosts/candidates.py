@@ -258,7 +258,7 @@ def narrow(hosts: Candidates, request: Any, chosen: Semantics = semantics.CURREN
         left.keep("cell.disabled", ~left.hosts.having("cell_uuid", disabled))
     if cell and cells:  # of an undivided fleet all
         left.keep("destination.other_cell", left.hosts.having("cell_uuid", (cell.uuid,)))
-    if destination is not None and destination.host:
+    if destination is not None and (destination.host or destination.node):
         _keep_destination(left, destination, chosen)
     if request.ignore_hosts:
         _drop_ignored(left, {name.lower(): name for name in request.ignore_hosts})
@@ -284,7 +284,7 @@ def has_group(request: Any, policy: str) -> bool:
 def _keep_destination(left: Narrowed, destination: Any, chosen: Semantics) -> None:
     host, node = destination.host, destination.node
     fits = left.hosts.per_document("nodename", lambda each: chosen.destination_node(node, each))
-    left.keep("destination.other", left.hosts.named([host]) & fits)
+    left.keep("destination.other", left.hosts.named([host]) & fits if host else fits)
     if len(left.hosts):
         LOG.info("Host filter only checking host %s and node %s", host, node)
     else:

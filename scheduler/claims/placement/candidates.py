@@ -76,8 +76,8 @@ def fleet_of(host_manager: Any, spec: Any) -> Fleet:
     """Read the tables of *host_manager*; the caller holds its lock."""
     table, destination = host_manager.table, spec.requested_destination
     aggregates, lowest = tuple(host_manager.aggregates), table.lowest_service_version
-    if host := getattr(destination, "host", None):
-        hosts, nodes = [host], [destination.node] if destination.node else []
+    if destination is not None and (destination.host or destination.node):
+        hosts, nodes = ([each] if each else [] for each in (destination.host, destination.node))
     else:
         hosts, nodes = list(spec.force_hosts or ()), list(spec.force_nodes or ())
     if not hosts and not nodes:

@@ -61,10 +61,11 @@ def test_alternates_are_not_fewer_for_an_older_state():
         ("active", {}, []),
         ("building", {}, ["h1"]),
         ("building", {"requested_destination": objects.Destination(host="h1")}, []),
+        ("building", {"requested_destination": objects.Destination(node="h1")}, []),
         ("building", {"force_hosts": ["h1"]}, []),
         ("building", {"force_nodes": ["h1"]}, []),
     ],
-    ids=["a move", "a build", "to a host", "forced to a host", "forced to a node"],
+    ids=["a move", "a build", "to a host", "to a node", "forced to a host", "forced to a node"],
 )
 def test_a_host_that_went_down_just_now_takes_no_server_that_is_bound(state, wanted, hosts):
     instance = {"uuid": UUIDS[0], "host": "h9", "node": "h9", "vm_state": state, "id": 1}

@@ -60,6 +60,8 @@ def test_a_decision_that_takes_too_long_is_given_up_and_nothing_stays_consumed()
         ({"ignore_hosts": ["H1"]}, ["h3"]),
         ({"requested_destination": objects.Destination(host="h3", node="n3")}, ["h3"]),
         ({"requested_destination": objects.Destination(host="h3", node=None)}, ["h3"]),
+        ({"requested_destination": objects.Destination(node="n3")}, ["h3"]),
+        ({"requested_destination": objects.Destination(node="N3")}, None),
         ({"requested_destination": objects.Destination(host="H3", node="n3")}, None),
         ({"requested_destination": objects.Destination(host="h2", node="n2")}, None),
     ],

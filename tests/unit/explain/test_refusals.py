@@ -114,6 +114,9 @@ REFUSALS = {
     "a destination that is not there": (
         zoned(), {"requested_destination": objects.Destination(host="gone")},
         ("destination = gone", "gone does not exist")),
+    "a destination whose node is not there": (
+        zoned(), {"requested_destination": objects.Destination(node="lost")},
+        ("destination = lost", "lost does not exist")),
     "every host ignored": (
         zoned(), {"ignore_hosts": ["h1", "h2", "h3"]}, ("ignore_hosts = h1, h2, h3",)),
     "no services": (

@@ -248,6 +248,7 @@ def destination(**fields):
         pytest.param(destination(host="h2"), ("three",), id="a host"),
         pytest.param(destination(host="h1"), ("one", "two"), id="all nodes of a host"),
         pytest.param(destination(host="h1", node="n2"), ("two",), id="a node"),
+        pytest.param(destination(node="n2"), ("two",), id="a node without its host"),
         pytest.param(destination(host="h9"), (), id="a host that is not there"),
         pytest.param(destination(host="h3"), (), id="a host whose uuid is not known"),
         pytest.param(destination(), None, id="a destination without a host"),
