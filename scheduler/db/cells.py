@@ -28,6 +28,8 @@ from scheduler.threads import in_thread
 
 LOG = logging.getLogger(__name__)
 
+#: Exceptions of a cell that cannot be read: its certificates are looked at with the first read.
+UNREADABLE = (errors.ConfigurationError, *FAILURES)
 #: Time after a failure until a cell is tried again in the background.
 RETRY_SECONDS = 2.0
 
@@ -109,7 +111,7 @@ class Member:
                 with self._reading:
                     self.reader.read(timeutils.utcnow(), full=True)
                     self.must_be_full = True  # the result of this read is not used
-            except FAILURES as error:
+            except UNREADABLE as error:
                 LOG.debug("Cell %s (%s) does not answer yet: %s", *self._names, error)
             except Exception:
                 LOG.exception("Cell %s (%s) cannot be read", *self._names)
@@ -179,7 +181,7 @@ class CellsReader:
         for member in [each for each in self._members.values() if each.is_asked]:
             try:
                 found += member.reader.read_beside(now)
-            except FAILURES as error:
+            except UNREADABLE as error:
                 LOG.debug("No heartbeats of %s: %s", member.reader.database.masked_url, error)
         return found
 
@@ -236,7 +238,7 @@ class CellsReader:
             try:
                 answers[member] = attempt.result(max(0.0, deadline - time.monotonic()))
                 member.answered()
-            except (TimeoutError, *FAILURES) as error:
+            except (TimeoutError, *UNREADABLE) as error:
                 failure = error
                 member.leave_out(attempt, error)
         if answers or failure is None:
@@ -250,7 +252,7 @@ class CellsReader:
         """The answer of the only cell there is: it is asked again and again, never left out."""
         try:
             answer = question(member)
-        except FAILURES as error:
+        except UNREADABLE as error:
             member.failed(error)
             raise
         member.answered()

@@ -17,7 +17,7 @@ from oslo_db import exception as db_exception
 from oslo_log import log as logging
 from sqlalchemy import Connection, select
 
-from scheduler import objects
+from scheduler import errors, objects
 from scheduler.conf import database as database_conf
 from scheduler.db import rows, services
 from scheduler.db import url as db_url
@@ -141,11 +141,13 @@ class HostDiscovery:
             return
         mapped: list[str] = []
         for cell in self._databases.cells():
-            database = self._databases.of_cell(cell)
             try:
-                self._map(cell, database, mapped)
-            except FAILURES as error:
-                problem = database.unusable(error)
+                database = self._databases.of_cell(cell)
+                try:
+                    self._map(cell, database, mapped)
+                except FAILURES as error:
+                    raise database.unusable(error) from error
+            except errors.ConfigurationError as problem:
                 LOG.warning("Hosts of cell %s are not mapped: %s", cell.name or cell.uuid, problem)
         if mapped:
             LOG.info("Discovered %d new hosts: %s", len(mapped), ",".join(mapped))

@@ -68,8 +68,9 @@ def test_the_first_of_those_that_live_does_it(nova, host, columns, does_it):
     assert discover(nova) == (ALL if does_it else [("a2", "a")])
 
 
-def test_a_cell_that_is_away_is_left_to_the_next_run(nova, caplog):
-    nova.map_cell("a", database_connection="sqlite:////nowhere/a.sqlite")
+@pytest.mark.parametrize("url", ["sqlite:////nowhere/a.sqlite", "nosuch://u:p@h/nova"])
+def test_a_cell_that_cannot_be_used_is_left_to_the_next_run(nova, caplog, url):
+    nova.map_cell("a", database_connection=url)
     assert discover(nova) == [("a2", "a"), ("b1", "b"), ("c1", "off")]
     assert "Hosts of cell a are not mapped" in caplog.text
 

@@ -29,6 +29,8 @@ from tests.unit.hosts.reading import Clock
 from tests.waiting import wait_until
 
 SECONDS = 60
+#: This is seen with the first connection only.
+TLS_URL = "mysql+pymysql://u:hidden@h/nova?ssl_ca=/nowhere/ca.pem"
 
 
 @pytest.fixture
@@ -279,11 +281,14 @@ def test_no_cells_are_a_warning_and_no_hosts(make_url, managers, caplog):
     assert "No cells were found" in caplog.text
 
 
-def test_a_cell_with_a_url_that_cannot_be_used_is_left_out(nova, managers, caplog):
-    nova.map_cell("a", database_connection="nosuch://u:hidden@h/nova")
+@pytest.mark.parametrize("url", ["nosuch://u:hidden@h/nova", TLS_URL])
+def test_a_cell_with_a_url_that_cannot_be_used_is_left_out(nova, managers, caplog, url):
+    nova.map_cell("a", database_connection=url)
     manager = managers(nova.urls["cell0"], nova.urls["api"])
+    manager.read_beside()
     assert seen(manager) == ["b1"]
-    assert "cell_mappings.database_connection" in caplog.text
+    assert "cell_mappings.database_connection" in caplog.text or "ssl_ca" in caplog.text
+    assert not manager.is_failing
     assert "hidden" not in caplog.text
 
 
