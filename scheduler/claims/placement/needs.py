@@ -31,11 +31,11 @@ Group = objects.RequestGroup
 def groups_of(spec: Any, *, pinned_as_shared: bool = False) -> list[Group]:
     """The request groups of *spec*, the one without a suffix first.
 
-    With *pinned_as_shared* CPUs for pinning are asked for as VCPU, from hosts without
-    hyperthreading, as reported by compute hosts that tell no difference.  Raises
-    InvalidRequest for an extra spec that cannot be understood.
+    With *pinned_as_shared* CPUs for pinning are asked for as VCPU, as reported by compute hosts
+    that tell no difference.  Raises InvalidRequest for an extra spec that cannot be understood.
     """
-    groups: dict[str | None, Group] = {None: _own_group(spec)}
+    cells = [] if pinned_as_shared else _pinned_cells(spec)
+    groups: dict[str | None, Group] = {None: _own_group(spec, cells)}
     for given in spec.requested_resources or ():
         known = _group(groups, given.requester_id)
         known.resources.update(given.resources)
@@ -51,10 +51,6 @@ def groups_of(spec: Any, *, pinned_as_shared: bool = False) -> list[Group]:
             _add_trait(_group(groups, found["suffix"]), key, found["name"], value)
     own, *others = groups.values()
     _leave_out_sizes(own, others, spec.flavor.extra_specs or {})
-    if pinned_as_shared:
-        own.resources[VCPU] = own.resources.get(VCPU, 0) + own.resources.pop(PCPU, 0)
-        own.required_traits.discard(HYPERTHREADING)
-        own.forbidden_traits.discard(HYPERTHREADING)
     own.resources = {name: amount for name, amount in own.resources.items() if amount}
     return list(groups.values())
 
@@ -73,19 +69,18 @@ def _group(groups: dict[str | None, Group], suffix: str | None) -> Group:
     return groups.setdefault(suffix or None, Group(requester_id=suffix or None))
 
 
-def _own_group(spec: Any) -> Group:
+def _own_group(spec: Any, cells: list[Any]) -> Group:
     """The group of flavor, image and destination, with resources that are zero among them.
 
-    Swap counts as disk, a root volume does not.
+    Swap counts as disk, a root volume does not.  *cells* are those with pinned CPUs.
     """
-    own, cells = Group(use_same_provider=False), _pinned_cells(spec)
+    own = Group(use_same_provider=False)
     pinned = sum(map(_pinned_cpus, cells))
-    if pinned and getattr(spec.numa_topology, "emulator_threads_policy", None) == "isolate":
-        pinned += 1
+    emulator = getattr(spec.numa_topology, "emulator_threads_policy", None)
     root_gb = 0 if getattr(spec, "is_bfv", False) else spec.root_gb
     own.resources = {
         VCPU: spec.vcpus - min(pinned, spec.vcpus),
-        PCPU: pinned,
+        PCPU: pinned + (pinned > 0 and emulator == "isolate"),
         MEMORY_MB: spec.memory_mb,
         DISK_GB: root_gb + spec.ephemeral_gb + math.ceil(spec.swap / MB_PER_GB),
     }

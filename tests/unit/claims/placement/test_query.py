@@ -170,7 +170,7 @@ def test_extra_specs_that_make_no_sense_are_named(extra_specs, field):
     ("topology", "first", "second"),
     [
         (pinned(), "PCPU:2", "VCPU:2"),
-        (pinned(emulator="isolate"), "PCPU:3", "VCPU:3"),
+        (pinned(emulator="isolate"), "PCPU:3", "VCPU:2"),
         (pinned(thread_policy="isolate"), "PCPU:2", "VCPU:2"),
     ],
 )
@@ -185,13 +185,14 @@ def test_pinned_cpus_are_asked_for_both_ways(topology, first, second):
     assert len(queries(spec, workarounds__disable_fallback_pcpu_query=True)) == 1
 
 
-def test_mixed_cpus_are_asked_for_by_cell_and_one_way():
-    topology = pinned("mixed")
+@pytest.mark.parametrize(("emulator", "pinned_cpus"), [(None, 2), ("isolate", 3)])
+def test_mixed_cpus_are_asked_for_by_cell_and_one_way(emulator, pinned_cpus):
+    topology = pinned("mixed", emulator=emulator)
     shared = objects.InstanceNUMACell(id=1, cpuset={2}, pcpuset=set(), memory=1, cpu_policy="mixed")
     topology.cells = [*topology.cells, shared]
     specs = {"hw:cpu_policy": "mixed"}
     found = query(a_spec(specs, flavor={"vcpus": 3}, numa_topology=topology))
-    assert found["resources"] == ["DISK_GB:8,MEMORY_MB:512,PCPU:2,VCPU:1"]
+    assert found["resources"] == [f"DISK_GB:8,MEMORY_MB:512,PCPU:{pinned_cpus},VCPU:1"]
 
 
 def test_what_the_flavor_itself_wants_is_asked_for_one_way():
