@@ -262,7 +262,7 @@ class CandidateQuery:
     def _wish(self, spec: Any, groups: Sequence[Group], fleet: Fleet) -> Wish:
         """Raises NoValidHost for tenants without hosts."""
         own, bound_to, hints = groups[0], fleet.bound_to, spec.scheduler_hints or {}
-        self._restrict(spec, own, fleet.aggregates)
+        self._restrict(spec, groups, fleet.aggregates)
         policy = policy_of(spec)
         is_plain = policy != ISOLATE and not any(map(_is_choosy, groups))
         wanted = {*spec.root_required, *self._image_traits(spec)}
@@ -291,9 +291,9 @@ class CandidateQuery:
         values = {name: value.replace("-", "_").upper() for name, value in found.items() if value}
         return [f"{_TRAITS_OF_IMAGES[name]}_{value}" for name, value in values.items()]
 
-    def _restrict(self, spec: Any, own: Group, aggregates: Sequence[Any]) -> None:
-        """Restrict *own*, the group without a suffix; raises NoValidHost for tenants."""
-        options = self._options
+    def _restrict(self, spec: Any, groups: Sequence[Group], aggregates: Sequence[Any]) -> None:
+        """Restrict the first of *groups*, without a suffix; raises NoValidHost for tenants."""
+        own, options = groups[0], self._options
         if options.query_placement_for_availability_zone and spec.availability_zone:
             _demand(own, aggregates, lambda each: spec.availability_zone in _zones(each))
         if options.limit_tenants_to_placement_aggregate:
@@ -305,7 +305,8 @@ class CandidateQuery:
         if options.query_placement_for_image_type_support and disk_format:
             own.required_traits.add(f"COMPUTE_IMAGE_TYPE_{disk_format.upper()}")
         if options.enable_isolated_aggregate_filtering:
-            isolated = [e for e in aggregates if not _required_traits(e) <= own.required_traits]
+            required = set[str]().union(*(each.required_traits for each in groups))
+            isolated = [each for each in aggregates if not _required_traits(each) <= required]
             own.forbidden_aggregates.update(each.uuid for each in isolated)
 
 

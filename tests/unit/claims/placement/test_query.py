@@ -136,6 +136,11 @@ CASES = {  # what is asked for -> parts of the query (nothing behind "=": no suc
         ]
     },
     "licensed": (LICENSED, "member_of=", {ISOLATED: True}),
+    "a licensed device": (
+        {"resources1:VGPU": "1", "trait1:CUSTOM_LICENSED": "required"},
+        "member_of=",
+        {ISOLATED: True},
+    ),
 }
 
 
