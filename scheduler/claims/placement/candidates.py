@@ -57,6 +57,11 @@ _TRAITS_OF_IMAGES: Final = {
 #: image with one of these asks for none at all.
 _EMULATED: Final = frozenset((None, "aarch64", "mipsel", "ppc64le", "s390x", "x86_64"))
 
+#: The formats of images for which there is a trait.
+_FORMATS: Final = frozenset(
+    ("AKI", "AMI", "ARI", "ISO", "PLOOP", "QCOW2", "RAW", "VDI", "VHD", "VHDX", "VMDK")
+)
+
 AllocationRequest = dict[str, Any]
 Candidates = dict[str, list[AllocationRequest]]
 """Per uuid of a compute node, the root of its providers, the allocation requests for it."""
@@ -301,13 +306,14 @@ class CandidateQuery:
             if not is_limited and options.placement_aggregate_required_for_tenants:
                 LOG.warning("Tenant %s has no available aggregates", spec.project_id)
                 raise errors.NoValidHost(reason=f"Scheduling failed: {NO_TENANT_HOSTS}")
-        disk_format = getattr(spec.image, "disk_format", None)
-        if options.query_placement_for_image_type_support and disk_format:
-            own.required_traits.add(f"COMPUTE_IMAGE_TYPE_{disk_format.upper()}")
         if options.enable_isolated_aggregate_filtering:
             required = set[str]().union(*(each.required_traits for each in groups))
             isolated = [each for each in aggregates if not _required_traits(each) <= required]
             own.forbidden_aggregates.update(each.uuid for each in isolated)
+        image = None if getattr(spec, "is_bfv", False) else spec.image
+        disk_format = (getattr(image, "disk_format", None) or "").upper()
+        if options.query_placement_for_image_type_support and disk_format in _FORMATS:
+            own.required_traits.add(f"COMPUTE_IMAGE_TYPE_{disk_format}")
 
 
 def _is_choosy(group: Group) -> bool:

@@ -229,10 +229,14 @@ def test_a_tenant_without_the_aggregate_that_it_needs():
         query(a_spec(project_id="you"), Fleet(AGGREGATES, 0, None), **{TENANTS: True, NEEDED: True})
 
 
-def test_the_format_of_the_image_is_a_trait():
-    spec = a_spec(image={})
-    spec.image.disk_format = "qcow2"
-    assert query(spec, **{IMAGES: True})["required"] == ["COMPUTE_IMAGE_TYPE_QCOW2"]
+@pytest.mark.parametrize(
+    ("disk_format", "is_bfv", "traits"),
+    [("qcow2", False, ["COMPUTE_IMAGE_TYPE_QCOW2"]), ("qcow2", True, None), ("gpt", False, None)],
+)
+def test_the_format_of_the_image_is_a_trait(disk_format, is_bfv, traits):
+    spec = a_spec(image={}, is_bfv=is_bfv)
+    spec.image.disk_format = disk_format
+    assert query(spec, **{IMAGES: True}).get("required") == traits
 
 
 HOSTS = (
