@@ -58,7 +58,7 @@ class HostTable:
         self.services: dict[str, Mapping[str, Any]] = {}
         #: When each service was last heard from, seconds since the epoch.
         self.last_seen: dict[str, float] = {}
-        #: Number of services by version.
+        #: Number of services by version; those that are forced down are left out, as in Nova.
         self._service_versions: Counter[int] = Counter()
         self.aggregates_of_host: Mapping[str, tuple[Any, ...]] = {}
         self.instances: dict[str, dict[str, Any]] = {}
@@ -281,7 +281,7 @@ class HostTable:
             self._arrays["has_service"][rows] = record is not None
             self._note(rows)
         for known, change in ((self.services.get(host), -1), (record, 1)):
-            if known is not None:
+            if known is not None and not known.get("forced_down"):
                 self._service_versions[known.get("version") or 0] += change
         if record is None:
             self.services.pop(host, None)

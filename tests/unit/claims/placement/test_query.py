@@ -341,6 +341,10 @@ def test_the_oldest_service_is_known_whoever_comes_and_goes():
     twin = table.copy()
     table.set_service("h2", {"version": 75}, 0.0)
     assert (table.lowest_service_version, twin.lowest_service_version) == (74, 60)
+    table.set_service("h1", {"version": 73, "forced_down": True}, 0.0)
+    assert table.lowest_service_version == 75
+    table.set_service("h1", {"version": 73, "forced_down": False}, 0.0)
+    assert table.lowest_service_version == 73
     table.set_service("h1", None, 0.0)
     assert table.lowest_service_version == 75
 
