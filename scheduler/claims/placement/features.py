@@ -47,8 +47,8 @@ class Features:
     def resources(self) -> Counter[str]:
         """Amounts by resource class: slots of encrypted memory, and persistent memory."""
         labels = [label.strip() for label in self._specs.get("hw:pmem", "").split(",")]
-        names = [re.sub("[^A-Z0-9_]", "_", label.upper()) for label in labels if label]
-        amounts = Counter(f"CUSTOM_PMEM_NAMESPACE_{name}" for name in names)
+        names = [f"PMEM_NAMESPACE_{label}" for label in labels if label]
+        amounts = Counter(f"CUSTOM_{re.sub('[^A-Za-z0-9]+', '_', each).upper()}" for each in names)
         if self._wants("hw:mem_encryption"):
             amounts["MEM_ENCRYPTION_CONTEXT"] = 1
         return amounts

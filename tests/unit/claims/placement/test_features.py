@@ -20,7 +20,7 @@ MANAGED = objects.InstancePCIRequests(
 SECRETS = "COMPUTE_SECURITY_TPM_SECRET_SECURITY"
 CASES = {  # what is asked for -> parts of the query (nothing behind "=": no such part)
     "persistent memory": (
-        {"hw:pmem": "SMALL, b-2,SMALL"},
+        {"hw:pmem": "SMALL, b--2,SMALL"},
         f"resources=CUSTOM_PMEM_NAMESPACE_B_2:1,CUSTOM_PMEM_NAMESPACE_SMALL:2,{SIZES}",
     ),
     "encrypted memory": (
