@@ -6,7 +6,7 @@ import json
 import pytest
 
 from scheduler import errors, objects
-from tests.functional.placement_fleet import MB, Fleet, Worker, a_name
+from tests.functional.placement_fleet import MB, OWNED, Fleet, Worker, a_name
 from tests.functional.test_placement_claims import database
 
 __all__ = ["database"]
@@ -43,7 +43,7 @@ def test_devices_are_compared_where_a_filter_does(database, placement_server, en
     fleet, in_use, free = Fleet(database, placement_server), a_name(), a_name()
     fleet.placement.call("PUT", f"/resource_classes/{CARD}")
     node = fleet.add("p1", report={"pci_stats": pools(free)})
-    fleet.placement.add_node(in_use, {CARD: 1}, parent=node)
+    fleet.placement.add_node(in_use, {CARD: 1}, OWNED, parent=node)
     settings, name = fleet.placement.settings, a_name()
     worker = Worker(database, settings, {"enabled_filters": [enabled]})
     with contextlib.suppress(errors.NoValidHost):
@@ -57,7 +57,7 @@ def test_only_offers_with_free_devices_are_claimed(database, placement_server, q
     fleet.placement.call("PUT", f"/resource_classes/{CARD}")
     node = fleet.add("p1", report={"pci_stats": pools(*cards[:2])})  # the third is in use
     for card in cards:
-        fleet.placement.add_node(card, {CARD: 1}, parent=node)
+        fleet.placement.add_node(card, {CARD: 1}, OWNED, parent=node)
     filters = {"enabled_filters": ["PciPassthroughFilter"]}
     settings = fleet.placement.settings
     worker = Worker(database, settings, filters, placement_query=query, state_fresh_seconds=1)

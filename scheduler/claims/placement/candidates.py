@@ -267,6 +267,11 @@ class CandidateQuery:
     def _wish(self, spec: Any, groups: Sequence[Group], fleet: Fleet) -> Wish:
         """Raises NoValidHost for tenants without hosts."""
         own, bound_to, hints = groups[0], fleet.bound_to, spec.scheduler_hints or {}
+        owner = {OWNER_TRAIT} if fleet.lowest_version >= FIRST_WITH_OWNER else set()
+        of_devices = groups_for_devices(spec)
+        for each in groups:
+            if each.requester_id in of_devices:
+                each.required_traits |= owner
         self._restrict(spec, groups, fleet.aggregates)
         policy = policy_of(spec)
         is_plain = policy != ISOLATE and not any(map(_is_choosy, groups))
@@ -277,12 +282,11 @@ class CandidateQuery:
         if bound_to is not None and len(bound_to) == 1:
             own.in_tree, is_limited = bound_to[0], True
         is_limited &= not any(map(hints.get, _HINTS_OF_ALL))
-        owner = {OWNER_TRAIT} if fleet.lowest_version >= FIRST_WITH_OWNER else set()
         root = _traits({*wanted, *owner}, {*spec.root_forbidden, DISABLED_TRAIT})
         subtrees = [("same_subtree", ",".join(each)) for each in spec.same_subtree if each]
         conditions = [("root_required", root), *subtrees]
         limit = self._options.max_placement_results if is_limited else None
-        of_node = self._options.max_placement_results if groups_for_devices(spec) else 1
+        of_node = self._options.max_placement_results if of_devices else 1
         return Wish(groups, conditions, policy, limit, is_plain, of_node)
 
     def _image_traits(self, spec: Any) -> list[str]:

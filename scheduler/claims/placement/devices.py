@@ -19,14 +19,14 @@ from scheduler.hosts.table import HostTable
 def is_compared(spec: Any, filters: Set[str]) -> bool:
     """True when one of the *filters* in force, by class name, looks at devices for *spec*."""
     is_near = spec.numa_topology is not None and "NUMATopologyFilter" in filters
-    return (is_near or "PciPassthroughFilter" in filters) and groups_for_devices(spec)
+    return (is_near or "PciPassthroughFilter" in filters) and bool(groups_for_devices(spec))
 
 
-def groups_for_devices(spec: Any) -> bool:
-    """True when *spec* has groups for devices that its flavor asks for."""
+def groups_for_devices(spec: Any) -> list[str]:
+    """Names of the groups of *spec* for devices that its flavor asks for."""
     groups = [each.requester_id for each in spec.requested_resources or ()]
     requests = spec.pci_requests.requests if spec.pci_requests else ()
-    return any(_groups(each, groups) for each in requests)
+    return [name for each in requests for name in _groups(each, groups)]
 
 
 def _groups(request: Any, names: Iterable[str | None]) -> list[str]:

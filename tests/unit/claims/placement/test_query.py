@@ -224,6 +224,16 @@ def test_what_follows_from_the_fleet(bound_to, lowest, parts):
     assert {name: found.get(name) for name in parts} == parts
 
 
+@pytest.mark.parametrize(("lowest", "traits"), [(72, None), (73, ["OWNER_NOVA"])])
+def test_devices_are_those_of_nova(lowest, traits):
+    card = objects.InstancePCIRequest(count=1, spec=[{}], alias_name="card", request_id=OTHER)
+    groups = [a_group(each, resources={"CUSTOM_CARD": 1}) for each in (f"{OTHER}-0", "a-port")]
+    requests = objects.InstancePCIRequests(requests=[card])
+    spec = a_spec(requested_resources=groups, pci_requests=requests)
+    found = query(spec, Fleet((), lowest, None))
+    assert (found.get(f"required{OTHER}-0"), found.get("requireda-port")) == (traits, None)
+
+
 def test_a_tenant_without_the_aggregate_that_it_needs():
     with pytest.raises(errors.NoValidHost, match="Scheduling failed: No hosts available for ten"):
         query(a_spec(project_id="you"), Fleet(AGGREGATES, 0, None), **{TENANTS: True, NEEDED: True})
