@@ -130,7 +130,8 @@ OPTIONS: list[cfg.Opt] = [
         help="With `claims = placement`: the most allocation candidates in the fleet that "
         "Placement is asked for. Too few hide hosts from filters and weighers. Requests that name "
         "a host with several nodes, or have the hint `group`, `same_host` or `different_host`, ask "
-        "for all.",
+        "for all. Where Placement's own `max_allocation_candidates` is lower, set that number "
+        "here: a shorter list is taken for all there is.",
     ),
     cfg.BoolOpt(
         "query_placement_for_availability_zone",

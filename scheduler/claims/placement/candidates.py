@@ -229,11 +229,14 @@ class CandidateQuery:
         return found
 
     def listed(self, wishes: Iterable[Wish], requester: Requester) -> Answer:
-        """The candidates in the fleet; raises Unavailable."""
+        """The candidates in the fleet; raises Unavailable.
+
+        Placement may have the same limit of its own, which holds for queries without one, too.
+        """
         found = Answer()
         for wish in wishes:
             count = self._add(found, wish.for_fleet(), requester)
-            found.is_all &= wish.limit is None or count < wish.limit
+            found.is_all &= count != self._options.max_placement_results
         return found
 
     def asked(

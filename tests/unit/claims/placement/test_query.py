@@ -341,6 +341,22 @@ def test_an_alternate_with_a_flat_tree_needs_no_question(extra_specs, shared, re
     assert (built or {}).get("allocations") == (resources and {NODE: {"resources": resources}})
 
 
+ALL = {"different_host": [NODE]}
+
+
+@pytest.mark.parametrize(
+    ("hints", "count", "is_all"), [({}, 1, True), ({}, 2, False), (ALL, 2, False), (ALL, 3, True)]
+)
+def test_a_list_that_placement_cuts_off_by_itself_is_not_all(hints, count, is_all):
+    requests = [{"allocations": {NODE: {"resources": {"VCPU": 1}}}}] * count
+    summaries = {NODE: {"root_provider_uuid": NODE}}
+    answer = {"allocation_requests": requests, "provider_summaries": summaries}
+    client = SimpleNamespace(candidates=lambda _query, _requester: answer)
+    query = CandidateQuery(a_conf(scheduler__max_placement_results=2), client)
+    wishes = query.wishes(a_spec(hints=hints), NO_FLEET)
+    assert query.listed(wishes, None).is_all is is_all
+
+
 def test_the_oldest_service_is_known_whoever_comes_and_goes():
     found = fleet_of(manager(*({"service": {"version": each}} for each in (74, 73))), a_request())
     assert (found.lowest_version, found.aggregates) == (73, ("a1", "a2"))
