@@ -51,7 +51,8 @@ def groups_of(spec: Any, *, pinned_as_shared: bool = False) -> list[Group]:
             _add_trait(_group(groups, found["suffix"]), key, found["name"], value)
     own, *others = groups.values()
     _leave_out_sizes(own, others, spec.flavor.extra_specs or {})
-    own.resources = {name: amount for name, amount in own.resources.items() if amount}
+    for each in groups.values():
+        each.resources = {name: amount for name, amount in each.resources.items() if amount}
     return list(groups.values())
 
 

@@ -94,6 +94,10 @@ CASES = {  # what is asked for -> parts of the query (nothing behind "=": no suc
         "resources=DISK_GB:3,MEMORY_MB:512 resources1=VCPU:1 resources2=VCPU:1",
     ),
     "groups": (NUMBERED, "resources1=VGPU:1 required1=X resources_b=SRIOV_NET_VF:2"),
+    "nothing in a group": (
+        {"resources1:VGPU": "0", "resources2:VGPU": "1", "trait2:X": "required"},
+        "resources1= resources2=VGPU:1 required2=X",
+    ),
     "several groups have a policy": (NUMBERED, "group_policy=none"),
     "one needs none": ({"resources1:VGPU": "1"}, "resources1=VGPU:1 group_policy="),
     "its own": ({"resources1:VGPU": "1", "group_policy": "isolate"}, "group_policy=isolate"),
