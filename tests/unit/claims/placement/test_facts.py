@@ -1,6 +1,21 @@
 """What is known of providers, and whom it rules out."""
 
-from scheduler.claims.placement.facts import TRAIT, Facts, Need
+import pytest
+
+from scheduler import objects
+from scheduler.claims.placement.candidates import CandidateQuery
+from scheduler.claims.placement.facts import AGGREGATE as AGGREGATES_OF
+from scheduler.claims.placement.facts import FREE, TRAIT, Facts, Need
+from tests.builders import a_conf
+from tests.unit.claims.placement.test_query import (
+    AGGREGATE,
+    DISABLED,
+    NO_DISK,
+    NO_FLEET,
+    NODE,
+    OTHER,
+    a_spec,
+)
 
 NEEDS = [Need(TRAIT, ["HW_A"], "it has no trait HW_A")]
 
@@ -14,3 +29,62 @@ def test_one_trait_may_be_known_of_a_provider_and_no_other():
     # Later all of its traits are known.
     facts.learn(TRAIT, 6.0, {"n1": {"HW_A": 1}})
     assert not facts.refused(NEEDS, 4.0).any()
+
+
+SMALL = {**NO_DISK, "memory_mb": 100}
+
+
+@pytest.mark.parametrize(
+    ("spec", "shared", "reasons"),
+    [
+        pytest.param({}, (), [], id="nothing"),
+        pytest.param({"trait:HW_A": "required"}, (), [], id="its trait"),
+        pytest.param({"trait:B": "required"}, (), ["it has no trait B"], id="a trait"),
+        pytest.param({"trait:HW_A": "forbidden"}, (), ["it has the trait HW_A"], id="a ban"),
+        pytest.param(
+            {"resources:VCPU": "3", "resources:X": "1"},
+            (),
+            ["2 VCPU free, 3 wanted", "0 X free, 1 wanted"],
+            id="room",
+        ),
+        pytest.param(
+            {"resources1:VCPU": "1", "resources2:VCPU": "2"},
+            (),
+            ["2 VCPU free, 3 wanted"],
+            id="room in all",
+        ),
+        pytest.param({"resources:X": "1"}, {"X"}, [], id="shared"),
+        pytest.param(
+            {"requested_destination": objects.Destination(aggregates=[OTHER])},
+            (),
+            ["it is not in the aggregates asked for"],
+            id="aggregates",
+        ),
+        pytest.param(
+            {"requested_destination": objects.Destination(forbidden_aggregates={AGGREGATE})},
+            (),
+            ["it is in an aggregate that is ruled out"],
+            id="forbidden aggregates",
+        ),
+    ],
+)
+def test_why_a_provider_would_be_refused(spec, shared, reasons):
+    is_specs = all(":" in key for key in spec)
+    wanted = a_spec(spec, flavor=SMALL) if is_specs else a_spec(flavor=SMALL, **spec)
+    (wish,) = CandidateQuery(a_conf(), None).wishes(wanted, NO_FLEET)
+    facts = Facts()
+    facts.learn(FREE, 5.0, {NODE: {"VCPU": 2, "MEMORY_MB": 100}})
+    facts.learn(TRAIT, 5.0, {NODE: {"HW_A": 1}})
+    facts.learn(AGGREGATES_OF, 5.0, {NODE: {AGGREGATE: 1}})
+    needs = wish.needs(set(shared))
+
+    def unmet():
+        return [need.text.format(found) for need, found in facts.unmet(NODE, needs, 4.0)]
+
+    assert unmet() == reasons
+    assert not facts.unmet(NODE, needs, 5.0)
+    places = [facts.place_of(each) for each in (NODE, OTHER)]
+    assert facts.refused(needs, 4.0)[places].tolist() == [bool(reasons), False]
+    assert not facts.refused(needs, 5.0).any()
+    facts.learn(TRAIT, 5.0, {NODE: {DISABLED[1:]: 1}})
+    assert shared or unmet()[-1] == "it is disabled"
