@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
@@ -65,7 +66,7 @@ def read_cases(paths: Sequence[str]) -> Iterator[Case]:
                 for number, line in enumerate(lines, start=1):
                     if line.strip() and (case := _case(line, f"{path}, line {number}", fleets)):
                         yield case
-        except (OSError, EOFError, UnicodeDecodeError) as error:
+        except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or mistakes.plain(str(error))
             raise errors.BadCase(place=path, reason=reason) from error
 
@@ -79,14 +80,14 @@ def _case(line: str, place: str, fleets: dict[str, Any]) -> Case | None:
     if not isinstance(content, dict):
         raise errors.BadCase(place=place, reason="not an object")
     if "fleet_id" in content:
-        fleets[content["fleet_id"]] = content["fleet"]
+        fleets[str(content["fleet_id"])] = content.get("fleet")
         return None
-    fleet = content.get("fleet") or fleets.get(content.get("fleet_ref", ""))
+    fleet = content.get("fleet") or fleets.get(str(content.get("fleet_ref")))
     missing = [name for name in ("name", "semantics", "now") if name not in content]
     if missing or fleet is None:
         lacks = ", ".join([*missing, *(["a fleet"] if fleet is None else [])])
         raise errors.BadCase(place=place, reason=f"not a case, it has no {lacks}")
-    suite = content["name"].partition("/")[0]
+    suite = str(content["name"]).partition("/")[0]
     return {"suite": suite, **content, "fleet": fleet}
 
 

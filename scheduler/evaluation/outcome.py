@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler import errors
 from scheduler.evaluation import cases, comparing
 from scheduler.evaluation.cases import Case
 from scheduler.evaluation.comparing import Answer
@@ -64,26 +65,36 @@ class Outcome:
 
 
 def outcomes(several: Iterable[Case], wanted: str = cases.ALL) -> Iterator[Outcome]:
-    """Decide *several* as their labels say, those for which the *wanted* behaviour is to decide."""
+    """Decide *several* as their labels say, those for which the *wanted* behaviour is to decide.
+
+    BadCase names one that has something of another form than a case has.
+    """
     for case in several:
-        answers = {each.name: decide(case, each) for each in cases.behaviours_of(case, wanted)}
-        if not answers:
-            continue
-        name, expected = case["name"], case.get("expect") or {}
-        failures = [
-            f"{each['error']}: {each['message']}"
-            for answer in answers.values()
-            for each in answer.get("steps", [answer])
-            if "message" in each
-        ]
-        yield Outcome(
-            name,
-            case["suite"],
-            _line(name, answers),
-            _differences(case.get("expect"), answers),
-            REASONS.get(name) or (GENTLER if expected.get("crash") else None),
-            failures[0] if failures and "error" not in expected else None,
-        )
+        try:
+            answers = {each.name: decide(case, each) for each in cases.behaviours_of(case, wanted)}
+            outcome = _outcome(case, answers) if answers else None
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise errors.BadCase(place=case["name"], reason=f"not a case: {error!r}") from error
+        if outcome is not None:
+            yield outcome
+
+
+def _outcome(case: Case, answers: Mapping[str, Answer]) -> Outcome:
+    name, expected = case["name"], case.get("expect") or {}
+    failures = [
+        f"{each['error']}: {each['message']}"
+        for answer in answers.values()
+        for each in answer.get("steps", [answer])
+        if "message" in each
+    ]
+    return Outcome(
+        name,
+        case["suite"],
+        _line(name, answers),
+        _differences(case.get("expect"), answers),
+        REASONS.get(name) or (GENTLER if expected.get("crash") else None),
+        failures[0] if failures and "error" not in expected else None,
+    )
 
 
 def _line(name: str, answers: Mapping[str, Answer]) -> dict[str, Any]:

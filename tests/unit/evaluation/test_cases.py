@@ -35,10 +35,12 @@ def test_a_file_and_standard_input(tmp_path, monkeypatch, wrap):
         (b"{}\n", "line 1: not a case, it has no name, semantics, now, a fleet"),
         (json.dumps(CASE).encode(), "it has no a fleet"),
         (json.dumps({**CASE, "fleet_ref": "unknown"}).encode(), "it has no a fleet"),
+        (b'{"fleet_id": "f"}\n' + CONTENT.split(b"\n")[1], "line 2: not a case, it has no a fleet"),
         (b"\n{nonsense\n", "line 2: not JSON"),
         (b"[]\n", "line 1: not an object"),
         (b"\xff\xfe\n", "utf-8"),
         (gzip.compress(CONTENT, mtime=0)[:-9], "end-of-stream"),
+        (gzip.compress(CONTENT, mtime=0)[:10] + b"\x07" * 20, "invalid block type"),
     ],
     ids=str,
 )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from scheduler import errors
 from scheduler.evaluation import outcome as deciding
 from scheduler.evaluation.outcome import GENTLER, NOTHING_EXPECTED, REASONS
 from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet
@@ -22,6 +23,14 @@ def test_a_disagreement_is_reported():
     assert outcome.differences == [
         "as 2026: selected: [['h1', 'h1'], ['h1', 'h1']], expected [['h1', 'h1']]"
     ]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"now": "noon"}, {"now": 5}, {"config": []}, {"steps": 5}, {"expect": 5}], ids=str
+)
+def test_a_case_of_another_form_is_named(wrong):
+    with pytest.raises(errors.BadCase, match="suite/d1: not a case: "):
+        list(outcomes({**a_case(a_fleet(1)), **wrong}))
 
 
 def test_a_case_without_expectation():
