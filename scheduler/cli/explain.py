@@ -1,6 +1,7 @@
 """``explain``: why a server went where it went, or nowhere."""
 
 import argparse
+import shlex
 from typing import Any
 
 from scheduler import errors
@@ -51,9 +52,11 @@ class Explain(bus.OnWorkers, Text):
                 console.rule()
             rendering.show(console, record)
             if moves := record.get("moves_would_make_room"):
-                flavor, count = record["flavor"], record["num_instances"]
-                fit = f"{self.app.NAME} plan fit --flavor {flavor} --count {count}"
-                self.app.stdout.write(f"{moves} move(s) would make room: {fit}\n")
+                words = [self.app.NAME, "plan", "fit", "--flavor", record["flavor"]]
+                words += ["--count", str(record["num_instances"])]
+                for option, value in (("--az", record["zone"]), ("--project", record["project"])):
+                    words += [option, value] if value else []
+                self.app.stdout.write(f"{moves} move(s) would make room: {shlex.join(words)}\n")
 
     def _found(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
         """Records that workers remember; else those in the database."""
