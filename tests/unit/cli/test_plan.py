@@ -82,6 +82,20 @@ def test_plans_in_words_as_json_and_as_a_page(run, tmp_path):
 
 
 @pytest.mark.usefixtures("fleet")
+def test_room_is_sought_for_the_cells_and_devices_of_a_flavor(config_file, run):
+    with pathlib.Path(config_file).open("a") as file:
+        file.write("[filter_scheduler]\nenabled_filters = RamFilter,NUMATopologyFilter\n")
+    pinned = ("--ram", "64", "--property", "hw:cpu_policy=dedicated")
+    assert run("flavor", "create", "pinned", *pinned)[0] == exit_codes.OK
+    status, out, _err = run("plan", "fit", "--flavor", "pinned")
+    assert (status, out.splitlines()[0]) == (
+        exit_codes.FAILURE,
+        "fit: 0 of 1, 0 moves in 0 waves",
+    )
+    assert "NUMATopologyFilter removed all 3 hosts" in out
+
+
+@pytest.mark.usefixtures("fleet")
 def test_replay_takes_the_same_fleet(run, tmp_path):
     day = tmp_path / "day.csv"
     day.write_text("arrival,lifetime,flavor\n0,,1/7\n5,,1/6\n")
