@@ -122,7 +122,15 @@ class Run:
         if arrival.group and arrival.spec is None:
             policy, _colon, name = arrival.group.partition(":")
             spec.instance_group = self._group(policy, name)
+        elif arrival.uuids and spec.instance_group is not None:  # others are where they are here
+            spec = spec.copy()
+            others = [each for each in spec.instance_group.members or () if each not in uuids]
+            spec.instance_group.hosts = self._homes(others)
         return spec, uuids
+
+    def _homes(self, members: Iterable[str]) -> list[str]:
+        homes = self.fleet.table.host_of_instance
+        return list(dict.fromkeys(homes[each] for each in members if each in homes))
 
     def _group(self, policy: str, name: str) -> objects.InstanceGroup:
         """The group as the sender of a request knows it: members, and the hosts they are on."""
@@ -134,7 +142,7 @@ class Run:
             self._groups[f"{policy}:{name}"] = known
         homes = self.fleet.table.host_of_instance
         known.members = [each for each in known.members if each in homes]
-        known.hosts = list(dict.fromkeys(homes[each] for each in known.members))
+        known.hosts = self._homes(known.members)
         return known
 
     def _keep(self, arrival: Arrival, outcome: Outcome, now: float) -> None:

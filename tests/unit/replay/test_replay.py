@@ -100,6 +100,19 @@ def test_groups_and_zones_are_kept():
     assert run.explain_again(outcome).startswith("host-1, host-2, host-3, host-4 were chosen")
 
 
+def test_members_of_a_recorded_group_are_where_they_are_placed_here():
+    run = Run(a_fleet("4 × 8 cores/16 GiB", filters="enabled_filters=ServerGroupAffinityFilter"))
+
+    def recorded(at, uuid, hosts):
+        group = objects.InstanceGroup(policy="affinity", members=["u1", "u2"], hosts=hosts)
+        spec = objects.RequestSpec(flavor=SMALL, num_instances=1, instance_group=group)
+        return an_arrival(at, spec=spec, uuids=[uuid])
+
+    first = run_one(run, recorded(0, "u1", []))
+    assert run_one(run, recorded(1, "u2", ["host-4"])) == first == ["host-1"]
+    assert run_one(run, recorded(2, "u1", ["host-4"])) == first  # moved, to its group
+
+
 def run_one(run, arrival):
     run.go_to(arrival.at)
     return [each.key[0] for each in run.ask(arrival).servers]
