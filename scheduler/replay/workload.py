@@ -96,7 +96,9 @@ class Workload:
         for number, each in enumerate(self.arrivals):
             times = math.floor((number + 1) * factor + phase)
             times -= math.floor(number * factor + phase)
-            found += itertools.repeat(each, times)
+            # A server that a recording names would be moved, not be another one.
+            others = dataclasses.replace(each, uuids=()) if each.uuids else each
+            found += [each, *itertools.repeat(others, times - 1)][:times]
         return dataclasses.replace(self, arrivals=found)
 
 

@@ -163,3 +163,9 @@ def test_the_smallest_fleet_and_the_largest_workload(jobs):
         assert 2.5 <= times <= 2.75
     assert len(fleet.table) == 10
     assert not fleet.table.host_of_instance
+
+
+def test_servers_that_a_recording_names_are_others_where_it_is_inflated():
+    fleet, spec = a_fleet("4 × 8 cores/16 GiB"), objects.RequestSpec(flavor=LARGE, num_instances=1)
+    recorded = [an_arrival(at, LARGE, spec=spec, uuids=[f"u{at}"]) for at in range(2)]
+    assert sizing.inflate(sizing.Subject(fleet, Workload("a day", recorded), 0, 1), 0, None) < 3
