@@ -108,7 +108,8 @@ class Replay(command.Text):
             "differences": differences,
         }
         refused = next(iter(runs.values())).total("requests_refused")
-        subject = sizing.Subject(whole, workload, refused, parsed_args.seed)
+        warm_up = parsed_args.warm_up * HOUR
+        subject = sizing.Subject(whole, workload, refused, parsed_args.seed, warm_up)
         document |= _sizes(subject, parsed_args)
         lasts = workload.arrivals[-1].at - workload.begin
         Console(stderr=True).print(_speed(runs.values(), lasts, seconds), highlight=False)

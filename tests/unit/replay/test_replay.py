@@ -165,6 +165,12 @@ def test_the_smallest_fleet_and_the_largest_workload(jobs):
     assert not fleet.table.host_of_instance
 
 
+def test_what_is_refused_before_the_warm_up_is_over_makes_no_fleet_too_small():
+    fleet = a_fleet("10 × 8 cores/16 GiB")
+    workload = Workload("a day", [an_arrival(0, LARGE, count=11), an_arrival(100, LARGE)])
+    assert sizing.compact(sizing.Subject(fleet, workload, 0, 1, 60.0), 0, None) == 1
+
+
 def test_servers_that_a_recording_names_are_others_where_it_is_inflated():
     fleet, spec = a_fleet("4 × 8 cores/16 GiB"), objects.RequestSpec(flavor=LARGE, num_instances=1)
     recorded = [an_arrival(at, LARGE, spec=spec, uuids=[f"u{at}"]) for at in range(2)]
