@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from scheduler import errors, objects
+from scheduler.objects.fields import LARGEST_SIZE
 
 COLUMNS: Final = ("arrival", "lifetime", "flavor", "count", "group", "zone")
 MOST_SERVERS: Final = 10_000
@@ -83,7 +84,7 @@ class Workload:
 
     def between(self, begin: float, end: float) -> Self:
         """The arrivals from *begin* on and before *end*, seconds after the first one."""
-        first = self.begin
+        first = _required(self.arrivals, self.source)[0].at
         some = [each for each in self.arrivals if begin <= each.at - first < end]
         return dataclasses.replace(self, arrivals=_required(some, self.source))
 
@@ -188,7 +189,10 @@ def flavor_of(text: str, number: int, name: str | None = None) -> objects.Flavor
     found = _SIZE.fullmatch(text)
     if found is None:
         raise ValueError(f"flavor {text!r:.80} is neither VCPUS/GIB[/DISK_GB] nor a known name")
-    return a_flavor(name or text, number, int(found[1]), float(found[2]) * 1024, int(found[3] or 0))
+    vcpus, gib, disk_gb = int(found[1]), float(found[2]), int(found[3] or 0)
+    if max(vcpus, gib * 1024, disk_gb) > LARGEST_SIZE:
+        raise ValueError(f"flavor {text!r:.80} is larger than a flavor may be")
+    return a_flavor(name or text, number, vcpus, gib * 1024, disk_gb)
 
 
 def a_flavor(

@@ -38,6 +38,8 @@ def test_rows_become_arrivals(tmp_path):
         ("inf,,4/16", "arrival 'inf' is not a number of seconds"),
         ("9,-5,4/16", "lifetime '-5' is not a number of seconds"),
         ("9,5,huge", "flavor 'huge' is neither VCPUS/GIB"),
+        ("9,5,99999999999/16", "flavor '99999999999/16' is larger than a flavor may be"),
+        (f"9,5,1/{'9' * 400}", "flavor '1/999"),
         ("9,5,4/16,0", "count '0' is not a number from 1 to"),
         ("9,5,4/16,1.5", "count '1.5' is not a number from 1 to"),
         ("9,5,4/16,1,together:a", "group 'together:a' is not POLICY:NAME"),
@@ -153,6 +155,12 @@ def test_a_bad_line_of_a_map(tmp_path, name, line):
         file.write("x\n")
     with pytest.raises(errors.UnusableInput, match=f"{name}, line {line}: "):
         read_azure(tmp_path, 1, Faults())
+
+
+def test_a_trace_without_arrivals(tmp_path):
+    found = read_azure(a_trace(tmp_path, **dict.fromkeys(PARTS, "")), 1, Faults())
+    with pytest.raises(errors.InvalidRequest, match="no arrivals"):
+        found.between(0, math.inf)
 
 
 def test_a_truncated_part_of_the_trace(tmp_path):
