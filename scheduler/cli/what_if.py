@@ -146,7 +146,7 @@ def profiles_of(text: str) -> list[dict[str, Any]]:
     field = f"--add-hosts {text}"
     if text.startswith(_LIKE):
         host, _colon, count = text[len(_LIKE) :].rpartition(":")
-        if not host or not count.isdigit():
+        if not host or not count.isdecimal():
             raise errors.InvalidRequest(field=field, reason="not of the form like:HOST:COUNT")
         return [{"like": host, "count": int(count)}]
     try:

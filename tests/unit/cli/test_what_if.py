@@ -81,6 +81,7 @@ def test_a_message_of_the_bus_makes_a_request(database, tmp_path, name):
         (["--flavor-ram", "1", "--extra-spec", "hw:numa_nodes=x"], "hw:numa_nodes"),
     ],
 )
+        (["--flavor-ram", "1", "--add-hosts", "like:x:²"], "like:x:²: not of the form"),
 @pytest.mark.usefixtures("database")
 def test_mistakes_are_one_line(refused, words, text):
     assert re.search(text, refused("what-if", *words))
