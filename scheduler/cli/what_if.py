@@ -40,6 +40,8 @@ _PAIRS = (
     ("--image-property", "image_properties", "property of the image"),
     ("--hint", "hints", "scheduler hint"),
 )
+#: Options that describe a request, which is in no file then.
+_DESCRIBING = ("flavor", "az", "project", *(dest for _option, dest, *_rest in (*_SIZES, *_PAIRS)))
 _REQUEST = (
     argument(
         "--request",
@@ -160,16 +162,19 @@ def profiles_of(text: str) -> list[dict[str, Any]]:
     return profiles
 
 
-def is_given(parsed: argparse.Namespace) -> bool:
-    """True when there is a request on the command line."""
-    sizes = any(getattr(parsed, dest) is not None for _option, dest, _unit, _what in _SIZES)
-    return sizes or parsed.request is not None or parsed.flavor is not None
+def is_given(
+    parsed: argparse.Namespace, names: Sequence[str] = ("request", "count", *_DESCRIBING)
+) -> bool:
+    """True when there is a request on the command line, or one of the options *names* of it."""
+    return any(getattr(parsed, name) not in (None, []) for name in names)
 
 
 def request_of(
     parsed: argparse.Namespace, conf: cfg.ConfigOpts, database: Database
 ) -> objects.RequestSpec:
     """The request; InvalidRequest naming what is wrong with it, FlavorNotFound for the flavor."""
+    if parsed.request and is_given(parsed, _DESCRIBING):
+        raise errors.InvalidRequest(field="--request", reason="only --count goes with it")
     spec = _from_file(parsed.request) if parsed.request else _from_options(parsed, conf, database)
     if parsed.count is not None:
         spec.num_instances = parsed.count

@@ -73,15 +73,18 @@ def test_a_message_of_the_bus_makes_a_request(database, tmp_path, name):
     [
         ([], "REQUEST_ID: give it, or else options of a request"),
         (["req-1", "--flavor-ram", "1"], "REQUEST_ID: give it, or else options of a request"),
+        (["req-1", "--count", "2"], "REQUEST_ID: give it, or else options of a request"),
+        (["req-1", "--hint", "a=b"], "REQUEST_ID: give it, or else options of a request"),
+        (["--request", "x", "--az", "z"], "--request: only --count goes with it"),
         (["--vcpus", "1"], "--flavor-ram: missing, without --flavor"),
         (["--flavor", "no-such"], "no-such"),
         (["--request", "/no/such"], "--request /no/such: .*No such file"),
         (["--request", __file__], "--request .*: Extra data: line 1"),
         (["--flavor-ram", "1", "--add-hosts", "like:x"], "--add-hosts like:x: not of the form"),
+        (["--flavor-ram", "1", "--add-hosts", "like:x:²"], "like:x:²: not of the form"),
         (["--flavor-ram", "1", "--extra-spec", "hw:numa_nodes=x"], "hw:numa_nodes"),
     ],
 )
-        (["--flavor-ram", "1", "--add-hosts", "like:x:²"], "like:x:²: not of the form"),
 @pytest.mark.usefixtures("database")
 def test_mistakes_are_one_line(refused, words, text):
     assert re.search(text, refused("what-if", *words))
