@@ -93,9 +93,9 @@ def host_list(command: Any, args: Any) -> list[dict[str, Any]]:
             known = services.list_all(connection, services.COMPUTE_BINARY)
         by_host = {each.host: each for each in known}
         for node in nodes:
-            service, zone = by_host.get(node.host), zones[node.host][0]
-            its_state = state(service, command.conf)
-            is_wanted = args.zone in (None, zone) and not (args.down and its_state == "up")
+            service, its_zones = by_host.get(node.host), zones[node.host]
+            zone, its_state = args.zone or its_zones[0], state(service, command.conf)
+            is_wanted = zone in its_zones and not (args.down and its_state == "up")
             if is_wanted and (members is None or node.host in members):
                 host = {"id": node.id, "host": node.host, "node": node.hypervisor_hostname}
                 host |= {"zone": zone, "status": status(service), "state": its_state, "cell": cell}

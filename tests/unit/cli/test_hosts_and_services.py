@@ -98,6 +98,8 @@ def test_zones_of_a_service_in_two_of_them(manage, add_host):
         manage("aggregate", "add-host", name, "alpha")
     assert manage("service", "list")[0]["zone"] == "az1,az2"
     assert manage("host", "list")[0]["zone"] == "az1"
+    assert manage("host", "list", "--zone", "az2")[0]["zone"] == "az2"
+    assert manage("host", "list", "--zone", "az3") == []
 
 
 @pytest.mark.parametrize(
