@@ -82,7 +82,6 @@ def _place(answer: Answer, difference: dict[str, Any]) -> Sequence[Any]:
     _Table,
     argument("--differences", action="store_true", help="show the requests that differ"),
     *bus.worker_arguments(),
-    nothing="The shadow has compared no request yet.",
 )
 def shadow_report(command: _Table, args: Any) -> list[Sequence[Any]]:
     """Say how often the shadow agrees with what became of the requests, and why not.
@@ -94,6 +93,7 @@ def shadow_report(command: _Table, args: Any) -> list[Sequence[Any]]:
         reports = [each.result for each in daemons.all("shadow_report")]
     if args.differences:
         found = [each for report in reports for each in report["differences"]]
+        command.nothing = "No request differs."
         command.columns = tuple(name.replace("_", " ").capitalize() for name in OF_DIFFERENCE)
         return [[each[name] for name in OF_DIFFERENCE] for each in found]
     counts: Counter[str] = Counter()

@@ -161,4 +161,6 @@ def test_a_shadow_agrees_with_the_scheduler_beside_it(
     assert {each["state"] for each in servers} == {"ACTIVE"}
     found = all_known(cloud, 3)
     assert found["other"] == found["outcome unknown"] == 0, differences(cloud)
+    said = cloud.command("nova-scheduler-manage", "shadow", "report", "--differences")
+    assert said == "No request differs.\n"
     assert [found["agreed"], shadow.terminate()] == [3, 0], differences(cloud)
