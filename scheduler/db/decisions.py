@@ -14,6 +14,8 @@ from scheduler.db.tables import decision_instances, decisions
 MOST_INSTANCES = 1000
 MOST_FOUND = 20
 _UUID_LENGTH = 36
+#: Of a server that its request does not name: it counts, and cannot be asked for.
+_NAMELESS = ""
 
 
 def add(
@@ -24,6 +26,7 @@ def add(
     columns |= {"recorded_at": when, "daemon": daemon, "record": json.dumps(record)}
     key: Any = connection.execute(decisions.insert().values(columns)).inserted_primary_key
     uuids = [uuid for uuid in record["instance_uuids"] if len(uuid) <= _UUID_LENGTH]
+    uuids += [_NAMELESS] * (record["num_instances"] - len(record["instance_uuids"]))
     values = [{"decision_id": int(key[0]), "instance_uuid": uuid} for uuid in uuids]
     if values:
         connection.execute(decision_instances.insert(), values[:MOST_INSTANCES])
@@ -31,6 +34,8 @@ def add(
 
 def find(connection: Connection, name: str) -> list[dict[str, Any]]:
     """The latest records of a request id or of an instance's uuid, the newest first."""
+    if name == _NAMELESS:
+        return []
     of_instance = decision_instances.c.instance_uuid == name
     ids = sa.select(decision_instances.c.decision_id).where(of_instance)
     either = sa.or_(decisions.c.request_id == name, decisions.c.id.in_(ids))

@@ -17,6 +17,7 @@ def told(number: int) -> dict[str, Any]:
     return {
         "request_id": f"req-{number}",
         "instance_uuids": [f"uuid-{number}", "uuid-of-all", "no uuid at all" * 5],
+        "num_instances": 3,
         "outcome": "no_host_fits",
         "cause": "No host fits: \u00bd.",
     }
@@ -33,6 +34,8 @@ def test_records_are_found_by_request_and_instance(conn: sa.Connection) -> None:
     assert found(conn, "uuid-2") == ["req-2"]
     assert found(conn, "uuid-of-all") == ["req-2", "req-1", "req-0"]
     assert found(conn, "else") == []
+    decisions.add(conn, {**told(4), "instance_uuids": []}, "sched1", rows.utcnow())
+    assert (found(conn, "req-4"), found(conn, "")) == (["req-4"], [])
 
 
 @pytest.mark.parametrize(
@@ -53,14 +56,22 @@ def test_counts_of_a_daemon_since_a_time_and_what_is_shown_with_them(database):
     with database.write() as conn:
         for hours, daemon in ((0.5, "sched1"), (2, "sched1"), (30, "sched1"), (0.5, "sched2")):
             decisions.add(conn, told(1), daemon, now - datetime.timedelta(hours=hours))
+        nameless = {**told(2), "instance_uuids": [], "outcome": "selected", "num_instances": 5}
+        decisions.add(conn, nameless, "sched1", now)
         services.get_or_create(conn, "sched1", "nova-scheduler", "scheduler", 1)
         flavors.create(conn, a_request(flavor={"name": "gone", "disabled": True}).flavor)
     shown = Overview(Databases(database), conf, "nova-scheduler")
     shown.read()
     found = shown.latest()
     assert found["recorded"] == {
-        "hour": {"no_host_fits": {"decisions": 1, "servers": 2}},
-        "day": {"no_host_fits": {"decisions": 2, "servers": 4}},
+        "hour": {
+            "no_host_fits": {"decisions": 1, "servers": 2},
+            "selected": {"decisions": 1, "servers": 5},
+        },
+        "day": {
+            "no_host_fits": {"decisions": 2, "servers": 4},
+            "selected": {"decisions": 1, "servers": 5},
+        },
     }
     assert [(each["host"], each["is_up"]) for each in found["schedulers"]] == [("sched1", True)]
     assert {"m1.tiny", "gone"} & {each.name for each in found["flavors"]} == {"m1.tiny"}
