@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import scheduler
 from scheduler import errors
-from scheduler.cli.command import Base, action, argument
+from scheduler.cli.command import Text, action, argument
 
 #: Files as a checkout has them, and where they go: below the root if that is etc, else the prefix.
 FILES: Final = (
@@ -51,8 +51,14 @@ def sources(pattern: str) -> Iterator[pathlib.Path]:
     yield from found
 
 
+def _show_done(command: Any, found: Any) -> None:
+    for each in found:
+        command.app.stdout.write(f"{each['done']} {each['file']}\n")
+    command.app.stdout.write(command.words)
+
+
 @action(
-    Base,
+    Text,
     argument("--root", default="/", metavar="DIR", help="put all below this folder; / by default"),
     argument(
         "--prefix",
@@ -79,8 +85,9 @@ def sources(pattern: str) -> Iterator[pathlib.Path]:
     ),
     argument("--stubs", action="store_true", help="also the units of conductor and compute stub"),
     needs_tables=False,
+    show=_show_done,
 )
-def install_files(command: Base, args: Any) -> None:
+def install_files(command: Text, args: Any) -> Iterator[dict[str, str]]:
     """Copy units, accounts, folders, log rotation, samples, alerts and dashboard to their places.
 
     The units start the programs of this installation. A file below etc that was changed is kept.
@@ -99,10 +106,8 @@ def install_files(command: Base, args: Any) -> None:
             text = text.replace("runbook_url: runbooks.md#", f"runbook_url: {runbooks}#")
             if source.suffix == ".service":
                 text = re.sub(r"^ExecStart=/usr/bin/", f"ExecStart={programs}/", text, flags=re.M)
-            done = _write(target, text, keeps=keeps)
-            command.app.stdout.write(f"{done} {target}\n")
-    if args.root == "/":
-        command.app.stdout.write(f"{NEXT}\n")
+            yield {"done": _write(target, text, keeps=keeps), "file": str(target)}
+    command.words = f"{NEXT}\n" if args.root == "/" else ""
 
 
 def _write(target: pathlib.Path, text: str, *, keeps: bool) -> str:

@@ -1,5 +1,6 @@
 """What the daemon needs on a host is put where the host looks for it."""
 
+import json
 import pathlib
 
 import pytest
@@ -78,6 +79,10 @@ def test_again_renews_all_but_what_was_changed_below_etc(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert f"kept {rotation}\n" in printed
     assert NEXT not in printed, "nothing was done to this machine"
+    assert install(tmp_path, "-f", "json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {"done": "kept", "file": str(rotation)} in told
+    assert {"done": "installed", "file": str(unit)} in told
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path, capsys):
