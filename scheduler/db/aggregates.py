@@ -12,6 +12,7 @@ from scheduler.db.database import Database
 from scheduler.db.fleet_rows import Compiled, Dialect
 from scheduler.db.sessions import ReadSession
 from scheduler.db.tables import aggregate_hosts, aggregate_metadata, aggregates
+from scheduler.objects.fields import LARGEST_SIZE
 
 #: Modulus of the factors by which rows of one content count differently.
 _SPREAD = 1021
@@ -39,7 +40,7 @@ def get(connection: Connection, name_or_id: str | int) -> objects.Aggregate:
     found: list[objects.Aggregate] = []
     if isinstance(name_or_id, str):
         found = list_all(connection, aggregates.c.name == name_or_id)
-    if not found and str(name_or_id).isdecimal():
+    if not found and str(name_or_id).isdecimal() and int(name_or_id) <= LARGEST_SIZE:
         found = list_all(connection, aggregates.c.id == int(name_or_id))
     if not found:
         raise errors.AggregateNotFound(aggregate_id=name_or_id)

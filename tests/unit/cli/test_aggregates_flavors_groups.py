@@ -35,6 +35,7 @@ def test_aggregate_life(manage, add_host):
 def test_aggregate_delete_is_all_or_none(manage, refused, database):
     manage("aggregate", "create", "one")
     assert "two" in refused("aggregate", "delete", "one", "two")
+    assert f"{2**64} could not be found" in refused("aggregate", "show", str(2**64))
     assert len(manage("aggregate", "list")) == 1
 
 
