@@ -38,13 +38,15 @@ _EMPTY: Final[Mapping[str, Any]] = {
 
 
 def without(table: HostTable, hosts: Sequence[str]) -> None:
-    """Take the *hosts* out of *table*; InvalidRequest for one that is not there."""
+    """Take the *hosts* out of *table*, servers included; InvalidRequest for one not there."""
     require_texts("without_hosts", hosts)
     for host in dict.fromkeys(hosts):
         with errors.as_invalid(f"--without-host {host}", ValueError):
             rows = list(_known("host", host, table.rows_of_host))
         for row in rows:
             table.remove(table.keys[row])
+        for server in list(table.instances.get(host, ())):
+            table.drop_instance(server)
 
 
 def add(

@@ -103,6 +103,10 @@ def test_replay_takes_the_same_fleet(run, tmp_path):
     assert status == exit_codes.OK
     found = json.loads(out)["configurations"]["configured"]
     assert (found["requests_refused"], found["end"]["hosts"], found["end"]["servers"]) == (1, 3, 6)
+    without = ("--fleet-from-database", "--without-host", "a1", "-f", "json")
+    _status, out, _err = run("replay", str(day), *without)
+    found = json.loads(out)["configurations"]["configured"]
+    assert (found["requests_refused"], found["end"]["hosts"], found["end"]["servers"]) == (2, 2, 4)
 
 
 FIT = "1 move(s) would make room: nova-scheduler-manage plan fit --flavor big --count 1"
