@@ -126,7 +126,8 @@ class Replay(command.Text):
                 name, conf = Path(text).stem, Overlay.from_values(_read_conf(text), common)
             else:
                 name = text
-                conf = Overlay.from_values(self.conf, {**common, **values_of(text.split(";"))})
+                values = values_of(text.split(";"), "--against")
+                conf = Overlay.from_values(self.conf, {**common, **values})
             if name in found:
                 raise errors.InvalidRequest(field=f"--against {text}", reason="named twice")
             found[name] = conf
@@ -226,7 +227,7 @@ def _read_conf(path: str) -> cfg.ConfigOpts:
 def _scale(fleet: VirtualFleet, factor: float, seed: int) -> list[dict[str, Any]]:
     """Take hosts away for a *factor* below 1; profiles of more of them for one above."""
     hosts = sorted(fleet.table.rows_of_host)
-    if not 0 < factor < 1000:
+    if not factor > 0 or len(hosts) * (factor - 1) > hypothetical_hosts.MOST_ADDED:
         raise errors.InvalidRequest(field="--scale-hosts", reason=f"{factor:g} is out of bounds")
     random.Random(seed).shuffle(hosts)
     wanted = max(1, round(len(hosts) * factor))

@@ -55,12 +55,12 @@ class Overlay:
         return self._values[name] if name in self._values else getattr(self._options, name)
 
 
-def values_of(settings: Sequence[str]) -> dict[Name, Any]:
+def values_of(settings: Sequence[str], where: str = "--set") -> dict[Name, Any]:
     """Values of texts ``[group.]option=value``; InvalidRequest for what no decision can read."""
     found = {}
     for text in settings:
         spelt, separator, value = text.partition("=")
-        argument = f"--set {spelt.strip()}"
+        argument = f"{where} {spelt.strip()}"
         if not separator:
             raise errors.InvalidRequest(field=argument, reason="no value: give option=value")
         name = _name_of(spelt.strip(), argument)
