@@ -19,6 +19,7 @@ from scheduler.cli import command
 from scheduler.cli.command import argument, repeated
 from scheduler.cli.what_if import profiles_of
 from scheduler.conf import check, filter_scheduler
+from scheduler.db import layout, migration
 from scheduler.explain.answer import to_dict
 from scheduler.explain.rendering import Paper
 from scheduler.introspection import hypothetical_hosts
@@ -138,6 +139,7 @@ class Replay(command.Text):
         if parsed.fleet and not parsed.fleet_from_database:
             fleet = VirtualFleet.from_description(conf, parsed.fleet)
         elif parsed.fleet_from_database and not parsed.fleet:
+            migration.check_ready(self.database, layout.NEEDED_TABLES)
             fleet, _left_out = database_fleet.read(conf, self.databases)
         elif is_recording(first) and not parsed.fleet:
             fleet = recorded_fleet(conf, first)

@@ -87,6 +87,7 @@ def test_lenient_replays_say_what_they_left_out(replay, tmp_path):
     ("words", "complaint"),
     [
         ([], "describe one, or take it --fleet-from-database"),
+        (["--fleet-from-database"], "sqlite:////nowhere/at/all does not exist; create it with"),
         (["--fleet", "many"], "fleet 'many': not of the form"),
         (
             ["--fleet", "4 × 64 cores/100 GiB"],
