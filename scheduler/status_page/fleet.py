@@ -20,6 +20,7 @@ from scheduler.hosts.host_manager import HostManager
 
 #: Age of a reading that serves the next reader, too.
 FRESH_SECONDS: Final = 0.5
+_LONGEST_NUMBER: Final = 15
 #: Hosts that take no servers are named with time and reason, the first so many.
 MOST_NAMED: Final = 500
 
@@ -119,9 +120,8 @@ class Fleet:
 
     def _known(self, since: str | None) -> int:
         epoch, _dot, version = (since or "").partition(".")
-        if epoch != self._epoch or not (version.isascii() and version.isdigit()):
-            return 0
-        return int(version) if int(version) <= self._version else 0
+        number = number_of(version)
+        return number if epoch == self._epoch and number <= self._version else 0
 
     def _look(self) -> None:
         if self._clock() - self._read_at < FRESH_SECONDS:
@@ -174,6 +174,12 @@ class Fleet:
             strict=True,
         )
         return dict(zip(keys.values(), columns, strict=True))
+
+
+def number_of(text: str) -> int:
+    """The number that *text*, which comes from outside, is; 0 if it is none."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER
+    return int(text) if is_number else 0
 
 
 def _distinct(values: list[Any]) -> tuple[list[Any], list[int]]:

@@ -16,14 +16,13 @@ from scheduler.explain.refusal import reason_text
 from scheduler.hosts import capacity
 from scheduler.hosts.host_manager import HostManager
 from scheduler.manager import SchedulerManager
-from scheduler.status_page.fleet import Fleet
+from scheduler.status_page.fleet import Fleet, number_of
 from scheduler.status_page.recent import RecentDecisions
 
 #: The newest so many decisions are listed.
 DECISIONS_LISTED: Final = 200
 #: The list names the first so many hosts of a decision.
 _HOSTS_NAMED: Final = 3
-_LONGEST_NUMBER: Final = 15
 #: Age of totals that serve the next reader, too: 50 flavors and 10,000 hosts take 30 ms.
 TOTALS_SECONDS: Final = 5.0
 MOST_FLAVORS: Final = 200
@@ -72,7 +71,7 @@ class LiveStatus:
         *seen* is ``ID.NUMBER,…``: of this worker's decisions only those after the number that
         belongs to its id are listed, else all.
         """
-        known = _number(
+        known = number_of(
             dict(each.partition(".")[::2] for each in seen.split(",")).get(self._id, "")
         )
         new = self._records.since(known)
@@ -128,7 +127,7 @@ class LiveStatus:
         None if it is not kept here.
         """
         worker, _dot, number = name.partition(".")
-        record = self._records.get(_number(number)) if worker == self._id else None
+        record = self._records.get(number_of(number)) if worker == self._id else None
         record = record or next(iter(self._records.find(name)), None)
         return None if record is None else _without_secrets(explained(record, self._driver))
 
@@ -211,8 +210,3 @@ def _without_secrets(decision: dict[str, Any]) -> dict[str, Any]:
 def _masked(text: str | None) -> str | None:
     """Errors of other parts may quote what they were given."""
     return None if text is None else masked(text)
-
-
-def _number(text: str) -> int:
-    is_number = text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER
-    return int(text) if is_number else 0

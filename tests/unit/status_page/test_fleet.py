@@ -181,7 +181,9 @@ def test_whoever_reads_whenever_knows_what_all_know(manager, seed, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "since", ["", "x", "..", "00000000.1", "{epoch}.", "{epoch}.-1", "{epoch}.99"]
+    "since",
+    ["", "x", "..", "00000000.1", "{epoch}.", "{epoch}.-1", "{epoch}.99", f"{{epoch}}.{9:05000}"],
+    ids=lambda since: since[:20],
 )
 def test_whoever_names_no_version_of_ours_gets_everything(page, since):
     page.version = since.format(epoch=page.read()["version"].partition(".")[0])
