@@ -171,13 +171,15 @@ class Candidates:
         return of_row[self.at]
 
     def count_instances(self, uuids: Iterable[str]) -> np.ndarray:
-        """Number of the instances *uuids* that each candidate's host runs."""
-        home_of = self.table.host_of_instance
-        homes = [home_of[uuid] for uuid in home_of.keys() & set(uuids)]
-        rows = self.table.rows_showing_instances(homes)
+        """Number of the instances *uuids* that each candidate's host runs, or is to run."""
+        table, wanted = self.table, set(uuids)
+        home_of, reserved = table.host_of_instance, table.reserved_hosts
+        places = {(uuid, home_of[uuid]) for uuid in home_of.keys() & wanted}
+        places |= {(uuid, host) for uuid in reserved.keys() & wanted for host in reserved[uuid]}
+        rows = table.rows_showing_instances([host for _uuid, host in places])
         if not rows:
             return self.constant(0, np.int64)
-        return np.bincount(rows, minlength=self.table.capacity)[self.at]
+        return np.bincount(rows, minlength=table.capacity)[self.at]
 
     @functools.cached_property
     def aggregate_keys(self) -> set[str]:

@@ -149,8 +149,8 @@ class Reservations:
                 self._keep_report(made.key, row, amount)
             self.table.add(rows, amount.added)
         for made, (uuid, stand_in) in zip(several, names, strict=True):
-            self._show(made)
             self._keep(made)
+            self._show(made)
             self._reserved(made, uuid or stand_in)
         return several
 
@@ -167,8 +167,8 @@ class Reservations:
         row = self.table.rows.get(reservation.key)
         if row is not None:
             self._take(reservation, row)
-        self._show(reservation)
         self._keep(reservation)
+        self._show(reservation)
 
     def _take(self, reservation: Reservation, row: int) -> None:
         self._keep_report(reservation.key, row, reservation.amount)
@@ -196,6 +196,13 @@ class Reservations:
         placeholder = reservation.placeholder
         if placeholder and placeholder.uuid not in self.table.host_of_instance:
             self.table.put_instance(reservation.key[0], placeholder.uuid, placeholder)
+        self._note_hosts(reservation.uuid)
+
+    def _note_hosts(self, uuid: str | None) -> None:
+        """Let the instance count where it has reservations, also while it is elsewhere."""
+        self.table.reserved_hosts.pop(uuid or "", None)
+        if several := self.of([uuid]):
+            self.table.reserved_hosts[uuid or ""] = {each.key[0] for each in several}
 
     def release(self, reservation: Reservation) -> None:
         """Give back what *reservation* took, and forget it.
@@ -232,6 +239,7 @@ class Reservations:
         drop(self._of_key, reservation.key, reservation)
         if reservation.uuid:
             drop(self._of_uuid, reservation.uuid, reservation)
+            self._note_hosts(reservation.uuid)
         drop(self._expiring, reservation.last_second, reservation)
         self._touched.pop(reservation, None)
         if reservation.key not in self._of_key:

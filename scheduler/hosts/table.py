@@ -26,7 +26,7 @@ FIRST_CAPACITY = 64
 _NODES_NAMED = 10
 _COPIED = (
     *("rows", "keys", "row_of_node", "services", "last_seen", "capabilities", "host_of_instance"),
-    *("cells", "_free", "_service_versions"),
+    *("reserved_hosts", "cells", "_free", "_service_versions"),
 )
 #: Per row the table's version of its last change, and of the last host that came or went.
 _VERSIONS = ("changed_at", "given_at")
@@ -65,6 +65,8 @@ class HostTable:
         #: Reports of compute nodes of Havana's kind about themselves, besides their row.
         self.capabilities: dict[tuple[str, str | None], Mapping[str, Any]] = {}
         self.host_of_instance: dict[str, str] = {}
+        #: By instance the hosts with a reservation for it, which it may still have to move to.
+        self.reserved_hosts: dict[str, Set[str]] = {}
         #: The cells that the fleet is divided into, and whether each is disabled; may be empty.
         self.cells: dict[str, bool] = {}
         #: Ids of compute nodes that lack host, name or uuid, and so have no row here.

@@ -8,6 +8,7 @@ from scheduler import errors, objects, semantics
 from scheduler.engine import Policy
 from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.registry import load_filters
+from scheduler.hosts.instances import TrackedInstance
 from scheduler.weights.base import HostWeigher
 from scheduler.weights.registry import load_weighers
 from tests.builders import NOW, a_conf, a_fleet, a_request
@@ -187,3 +188,23 @@ def test_newton_takes_a_destination_without_node_for_none():
     request = a_request(requested_destination=objects.Destination(host="h2", node=None))
     with pytest.raises(errors.NoValidHost):
         place(a_decision(a_fleet({}, {}), semantics=semantics.NEWTON), request)
+
+
+@pytest.mark.parametrize("policy", ["anti-affinity", "soft-anti-affinity"])
+def test_servers_of_a_group_that_move_at_the_same_time_stay_apart(policy):
+    classes = ["ServerGroupSoftAntiAffinityWeigher"] if policy.startswith("soft") else []
+    paths = [f"nova.scheduler.weights.affinity.{name}" for name in classes]
+    decision = a_decision(
+        a_fleet({}, {}, {}, {}), weighers=load_weighers(a_conf(weight_classes=paths))
+    )
+    members, table = ["u1", "u2"], decision.reservations.table
+    for uuid, host in zip(members, ("h1", "h2"), strict=True):
+        table.put_instance(host, uuid, TrackedInstance(uuid, host, vm_state="active"))
+
+    def moved(uuid):
+        group = {"policy": policy, "members": members}
+        return place(decision, a_request(group=group, ignore_hosts=["h1", "h2"]), [uuid])
+
+    assert [moved("u1"), moved("u2")] == [["h3"], ["h4"]]
+    decision.reservations.release_all(list(decision.reservations))
+    assert moved("u2") == ["h3"]
