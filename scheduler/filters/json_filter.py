@@ -176,9 +176,12 @@ class _Evaluation:
             for each in others:
                 mask &= test(first, each)
             return _Values.from_mask(mask)
-        return self._combined(
-            args, lambda given: len(given) > 1 and all(test(given[0], each) for each in given[1:])
-        )
+
+        def holds(given: list[Any]) -> bool:
+            found = [test(given[0], each) for each in given[1:]]  # any of them may have no order
+            return bool(found) and all(found)
+
+        return self._combined(args, holds)
 
     def is_in(self, _symbol: str, args: Sequence[_Values]) -> _Values:
         """True where the first argument is one of the others."""
