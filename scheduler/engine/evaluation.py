@@ -75,7 +75,7 @@ class FilterChain:
         found.of_row[hosts.at] = PASSES
         is_rebuild = request_is_rebuild(request)
         for number, each, name, columnar in () if skip_filters else self._plan:
-            if index and not each.run_filter_for_index(index):
+            if not each.run_filter_for_index(index):
                 continue
             start = len(found.hosts)
             removed: dict[str, int] = {}
@@ -100,7 +100,7 @@ class FilterChain:
     def asks_only_columns(self) -> bool:
         """True when all filters that run for later instances are written over columns."""
         return all(
-            columnar or not each.run_filter_for_index(1) for _, each, _, columnar in self._plan
+            columnar or each.run_filter_once_per_request for _, each, _, columnar in self._plan
         )
 
     def passing(self, hosts: Candidates, request: Any) -> np.ndarray:
@@ -135,11 +135,11 @@ def bypassed(each: BaseHostFilter, request: Any) -> bool:
 
 def is_columnar(each: BaseHostFilter) -> bool:
     """True when the conditions of *each* are all that it does."""
-    kind = type(each)
+    kind, own = type(each), ("filter_all", "_filter_one", "run_filter_for_index")
     return (
         isinstance(each, HostFilter)
         and kind.host_passes is HostFilter.host_passes
-        and kind.filter_all is BaseHostFilter.filter_all
+        and all(getattr(kind, name) is getattr(BaseHostFilter, name) for name in own)
     )
 
 

@@ -48,6 +48,20 @@ class LimitingRam(RamFilter):
         return super().host_passes(host_state, spec_obj)
 
 
+class FromTheSecond(RamFilter):
+    """Asked about all servers but the first."""
+
+    def run_filter_for_index(self, index):
+        return index > 0
+
+
+class NeverOne(RamFilter):
+    """Passes no single host."""
+
+    def _filter_one(self, host_state, spec_obj):
+        return False
+
+
 def chain_of(*filters):
     return FilterChain(filters)
 
@@ -193,3 +207,16 @@ def test_hosts_may_be_refused_for_more_reasons_than_a_byte_holds():
     found = chain_of(*map(Telling, range(20))).run(candidates(table), a_request())
     assert len(removed(found)) == 320
     assert all(len(rows) == 1 for _number, _code, rows in removed(found))
+
+
+def test_a_filter_says_itself_for_which_servers_it_runs():
+    hosts = candidates(a_fleet(POOR, RICH))
+    chain = chain_of(FromTheSecond(a_conf()))
+    left = [names(chain.run(hosts, a_request(), index).hosts) for index in (0, 1)]
+    assert left == [["h1", "h2"], ["h2"]]
+    assert not chain.asks_only_columns
+
+
+def test_a_filter_derived_from_one_that_ships_here_may_judge_single_hosts():
+    found = chain_of(NeverOne(a_conf())).run(candidates(a_fleet(RICH)), a_request())
+    assert names(found.hosts) == []
