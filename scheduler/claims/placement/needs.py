@@ -21,7 +21,8 @@ NO_POLICY, ISOLATE = "none", "isolate"
 
 _SUFFIX = r"(?P<suffix>[a-zA-Z0-9_-]{0,64})"
 _RESOURCE = re.compile(rf"resources{_SUFFIX}:(?P<name>[A-Z0-9_]+)")
-_TRAIT = re.compile(rf"trait{_SUFFIX}:(?P<name>[A-Z0-9_]+)")
+#: Any name: Placement refuses one that cannot be, where passing it over would open all hosts.
+_TRAIT = re.compile(rf"trait{_SUFFIX}:(?P<name>.*)")
 DEDICATED: Final = "dedicated"
 _PINNING: Final = (DEDICATED, "mixed")
 

@@ -87,6 +87,7 @@ CASES = {  # what is asked for -> parts of the query (nothing behind "=": no suc
     "without disk": ({"flavor": NO_DISK}, "resources=MEMORY_MB:512,VCPU:2"),
     "extra specs first": (IRON, "resources=CUSTOM_METAL:1,DISK_GB:8,MEMORY_MB:512"),
     "traits": (TRAITS, "required=CUSTOM_B,HW_A,!X"),
+    "a trait that cannot be": ({"trait:custom_b": "required"}, "required=custom_b"),
     "sizes in groups": (
         {"resources1:VCPU": "1", "resources2:VCPU": "1", "resources:DISK_GB": "3"},
         "resources=DISK_GB:3,MEMORY_MB:512 resources1=VCPU:1 resources2=VCPU:1",
