@@ -21,13 +21,6 @@ LOG = logging.getLogger(__name__)
 NOT_GIVEN: Final = object()
 """Stands for an argument that the message does not carry, as null is a value of its own."""
 
-OLDEST: Final = "1.0"
-FIRST_READERS: Final = {"Selection": "1.13", "NUMATopologyLimits": "1.10"}
-"""Classes of an answer, and the RequestSpec from whose senders on newer than OLDEST is read.
-
-Conductors of Queens to Train know no zone in a Selection (page objects, sections 2.4, 2.6 and 8).
-"""
-
 #: Phases of which notifications tell.
 START, END = "start", "end"
 
@@ -166,10 +159,10 @@ class SchedulerManager:
         else:
             given = (request_spec, filter_properties, spec, instance_uuids, alternates)
             chosen = self.replies.once(key, given, decide, notify)
-        older = _older_for(spec_obj)
-        if not return_objects:
-            return [as_dict(each, older.get("NUMATopologyLimits")) for each in chosen]
-        return [[each.encoded(older) for each in row] for row in chosen] if older else chosen
+        if return_objects:
+            return chosen
+        older = objects.older_for(None if spec_obj is NOT_GIVEN else spec)
+        return [as_dict(each, older.get("NUMATopologyLimits")) for each in chosen]
 
     def _decide(
         self,
@@ -305,13 +298,6 @@ def _request(request_spec: Any, filter_properties: Any, spec_obj: Any) -> object
     properties = {} if filter_properties is None else filter_properties
     _check_type("filter_properties", properties, dict)
     return objects.RequestSpec.from_primitives(request_spec, properties)
-
-
-def _older_for(spec_obj: Any) -> dict[str, str]:
-    """By class the version for the sender of *spec_obj*, who would not read ours."""
-    readers = FIRST_READERS.items()
-    is_dict = spec_obj is NOT_GIVEN
-    return {k: OLDEST for k, first in readers if is_dict or objects.is_older(spec_obj, first)}
 
 
 def _as_decided(spec: objects.RequestSpec, uuids: list[str] | None) -> objects.RequestSpec:

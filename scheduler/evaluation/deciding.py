@@ -152,14 +152,9 @@ class _Scheduler:
             arguments["spec_obj"] = objects.from_primitive(content["request"])
             if self._behaviour.names_instances:
                 arguments["instance_uuids"] = content.get("instance_uuids")
-        chosen = self._manager.select_destinations(
+        return self._manager.select_destinations(
             self.context, **arguments, return_objects=True, return_alternates=self._wants_alternates
         )
-        # For older callers they are encoded already.
-        return [
-            [objects.from_primitive(each) if isinstance(each, dict) else each for each in row]
-            for row in chosen
-        ]
 
     def _choice(self, answer: Answer, selections: list[list[objects.Selection]]) -> None:
         if isinstance(self.driver, ChanceScheduler):  # which leaves the node open

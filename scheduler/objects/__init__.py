@@ -16,6 +16,7 @@ from scheduler.objects.base import (
     WireObject,
     from_primitive,
     is_older,
+    older_for,
     to_plain,
 )
 from scheduler.objects.host import (

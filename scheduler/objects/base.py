@@ -3,7 +3,7 @@
 import datetime
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 from scheduler import errors
 from scheduler.objects import registry
@@ -312,6 +312,20 @@ def from_primitive(envelope: Any) -> Any:
         return cls.read(envelope)
     except BadValue as exc:
         raise cls.complaint(exc) from exc
+
+
+OLDEST: Final = "1.0"
+FIRST_READERS: Final = {"Selection": "1.13", "NUMATopologyLimits": "1.10"}
+"""Classes of an answer, and the RequestSpec from whose senders on newer than OLDEST is read.
+
+Conductors of Queens to Train know no zone in a Selection (page objects, sections 2.4, 2.6 and 8).
+"""
+
+
+def older_for(spec: WireObject | None) -> dict[str, str]:
+    """By class the version for the sender of a request, None of dicts, who would not read ours."""
+    several = FIRST_READERS.items()
+    return {name: OLDEST for name, first in several if spec is None or is_older(spec, first)}
 
 
 def is_older(obj: WireObject, version: str) -> bool:

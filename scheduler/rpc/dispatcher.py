@@ -24,7 +24,7 @@ from oslo_utils import versionutils
 
 from scheduler import errors
 from scheduler.explain.recorder import identified
-from scheduler.objects import WireObject
+from scheduler.objects import WireObject, older_for
 from scheduler.rpc.in_flight import CallMonitor, InFlightRequests
 from scheduler.rpc.messages import LONGEST_NAME, REFUSED, refusal
 
@@ -272,11 +272,15 @@ class SchedulerEndpoint(_Endpoint):
     def select_destinations(self, context: Any, **arguments: Any) -> Any:
         """Choose hosts (4.0 to 4.5)."""
         try:
-            return self.call("select_destinations", context, arguments)
+            chosen = self.call("select_destinations", context, arguments)
         except errors.NovaException as error:
             if errors.code_of(error) == errors.INVALID_REQUEST:
                 raise
             raise oslo_messaging.ExpectedException() from error  # the manager has logged it
+        older = older_for(arguments.get("spec_obj"))
+        if arguments.get("return_objects") and older:
+            return [[each.encoded(older) for each in row] for row in chosen]
+        return chosen
 
     update_aggregates = forwarded("update_aggregates")  # 4.1
     delete_aggregate = forwarded("delete_aggregate")  # 4.1
