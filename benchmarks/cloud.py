@@ -42,7 +42,7 @@ WIDE: Final = """
 [workarounds]
 optimize_for_wide_provider_trees = true
 [placement]
-max_allocation_candidates = 100
+max_allocation_candidates = 25
 allocation_candidates_generation_strategy = breadth-first
 """
 _UNUSED: Final = {"parent_provider_id": None, "generation": 0}
