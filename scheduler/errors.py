@@ -79,7 +79,7 @@ def code_of(error: BaseException) -> str:
 class NovaException(Exception):
     """Base of all: ``msg_fmt % kwargs``, or the literal *message* when one is given."""
 
-    __module__ = WIRE_MODULE  # it is itself what a fault of the service is told by
+    __module__ = WIRE_MODULE  # faults of the service are sent as this class
     msg_fmt: ClassVar[str] = "An unknown exception occurred."
     code: ClassVar[int] = 500
     #: One of CODES.

@@ -277,8 +277,7 @@ class SchedulerEndpoint(_Endpoint):
             if errors.code_of(error) == errors.INVALID_REQUEST:
                 raise
             raise oslo_messaging.ExpectedException() from error  # the manager has logged it
-        older = older_for(arguments.get("spec_obj"))
-        if arguments.get("return_objects") and older:
+        if arguments.get("return_objects") and (older := older_for(arguments.get("spec_obj"))):
             return [[each.encoded(older) for each in row] for row in chosen]
         return chosen
 

@@ -131,9 +131,9 @@ class Memory:
             free[root].update({n: e["capacity"] - e["used"] for n, e in resources.items()})
         self._others |= {root: frozenset(classes) for root, classes in others.items()}
         now = self._clock()
-        told = [root for root in others if providers[root].keys() >= {"resources", "traits"}]
-        self.facts.learn(FREE, now, {root: free[root] for root in told})
-        alone = [root for root in told if not others[root]]
+        complete = [root for root in others if providers[root].keys() >= {"resources", "traits"}]
+        self.facts.learn(FREE, now, {root: free[root] for root in complete})
+        alone = [root for root in complete if not others[root]]
         traits = {root: dict.fromkeys(providers[root]["traits"], 1) for root in alone}
         self.facts.learn(TRAIT, now, traits)
 
