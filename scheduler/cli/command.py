@@ -285,9 +285,10 @@ class Text(Base):
 def dumped(found: Any, form: str) -> str:
     """A mapping, or several, as JSON, YAML, or lines of values."""
     found = found if isinstance(found, Mapping) else list(found)
+    # Without tuples, which YAML has a tag for; JSON has no word for what a weigher made infinite.
+    plain = json.loads(json.dumps(found), parse_constant=lambda _name: None)
     if form == "json":
-        return json.dumps(found, indent=2) + "\n"
-    plain = json.loads(json.dumps(found))  # without tuples, which YAML has a tag for
+        return json.dumps(plain, indent=2) + "\n"
     if form == "yaml":
         return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
     rows = plain if isinstance(plain, list) else [plain]

@@ -35,7 +35,7 @@ Measure = Callable[[Any, Candidates, Any], Measured]
 
 def number(value: float) -> str:
     """A number for people: no more than two decimals."""
-    return f"{value:.0f}" if value == int(value) else f"{value:.2f}"
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.2f}"
 
 
 def _amounts(noun: str, unit: str) -> tuple[Measure, Measure, Measure]:

@@ -1,5 +1,6 @@
 """One worker on the page: its health, its decisions, the fleet as it sees it."""
 
+import json
 import os
 import secrets
 import time
@@ -204,7 +205,9 @@ def _fate(record: DecisionRecord, given: Mapping[int, tuple[Any, int]]) -> dict[
 
 
 def _without_secrets(decision: dict[str, Any]) -> dict[str, Any]:
-    return {**decision, **{name: _masked(decision[name]) for name in ("error", "cause")}}
+    shown = {**decision, **{name: _masked(decision[name]) for name in ("error", "cause")}}
+    plain: dict[str, Any] = json.loads(json.dumps(shown), parse_constant=lambda _name: None)
+    return plain
 
 
 def _masked(text: str | None) -> str | None:

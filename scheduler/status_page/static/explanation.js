@@ -164,7 +164,7 @@ function best(top) {
   ];
 }
 
-const short = (number) => (Number.isInteger(number) ? count(number) : String(Number(number.toPrecision(4))));
+const short = (number) => (number === null ? "no number" : Number.isInteger(number) ? count(number) : String(Number(number.toPrecision(4))));
 
 function asJSON(decision) {
   const text = element("pre", {});

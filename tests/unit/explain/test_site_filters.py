@@ -1,15 +1,19 @@
 """Filters and weighers of sites in ``explain``: their sentences, and failures with the host."""
 
+import json
+import math
+
 import pytest
 
 from scheduler import errors
+from scheduler.cli.command import dumped
 from scheduler.filters import BaseHostFilter, HostFilter, Reason, Refused
 from scheduler.manager import SchedulerManager
 from scheduler.weights import BaseHostWeigher
 from tests.builders import a_request
 from tests.unit.drivers.scheduling import a_driver
 from tests.unit.evaluation.builders import a_fleet
-from tests.unit.explain.asking import told
+from tests.unit.explain.asking import printed, told
 
 UUID = "00000000-0000-4000-a000-000000000001"
 BUSY = Reason("busy.hosts", "Too busy.")
@@ -78,6 +82,11 @@ class BrokenMultiplier(BaseHostWeigher):
 
     def weight_multiplier(self, host_state):
         return {"h1": 1.0}[host_state.host]
+
+
+class Boundless(BaseHostWeigher):
+    def _weigh_object(self, host_state, weight_properties):
+        return {"h1": math.inf, "h2": math.nan}.get(host_state.host, 1.0)
 
 
 class BrokenLimits(HostFilter):
@@ -157,6 +166,15 @@ def test_what_raises_is_named_with_its_host(cls, caplog):
     assert told(manager, "req-7")[0]["cause"] == f"Internal fault {fault}: {failure}"
     assert failure in caplog.text
     assert "Traceback" in caplog.text
+
+
+def test_a_weight_that_is_no_number_is_shown_and_is_null_in_json():
+    manager = a_manager(Boundless)
+    ask(manager)
+    assert "inf" in printed(manager, "req-7")
+    written = dumped(told(manager, "req-7"), "json")
+    [decision] = json.loads(written, parse_constant=pytest.fail)
+    assert None in [host["weighers"][0]["raw"] for host in decision["top"]]
 
 
 def test_an_error_of_nova_that_a_filter_raises_stays_what_it_is():

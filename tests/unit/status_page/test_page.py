@@ -1,6 +1,7 @@
 """The routes of the page: files, one worker's state, and that of all workers."""
 
 import json
+import math
 import os
 import re
 from types import SimpleNamespace
@@ -9,7 +10,7 @@ import pytest
 
 from scheduler.concurrency import HubCalls
 from scheduler.engine.evaluation import FilterChain
-from scheduler.engine.record import DecisionRecord, Verdicts
+from scheduler.engine.record import DecisionRecord, Top, Verdicts
 from scheduler.explain.recorder import Recorder
 from scheduler.filters.ram_filter import RamFilter
 from scheduler.status_page.live import DECISIONS_LISTED, LiveStatus
@@ -200,6 +201,11 @@ def test_a_decision_that_is_kept_and_one_that_is_not(worker, name):
         404,
         {"error": "not known here"},
     )
+
+
+def test_a_weight_that_is_no_number_is_null(worker):
+    worker.decide("req-1", top=Top([("h1", "n1")], [math.nan], []))
+    assert worker.json("/status/decisions/req-1")["top"][0]["total"] is None
 
 
 def test_the_list_has_an_end_and_numbers_go_on(worker):
