@@ -34,7 +34,7 @@ MOST_QUOTED: Final = 500
 
 
 def quoted(value: Any) -> Any:
-    """A caller's text as it goes into logs and answers: short, and in one line."""
+    """A text of others as it goes into logs and answers: short, and in one line."""
     if type(value) in (int, float, bool, type(None)):
         return value
     text = str(value)
@@ -193,7 +193,7 @@ class ExtensionFailed(NovaException):
     @classmethod
     def from_error(cls, error: Exception, name: str, host: str = "") -> Self:
         """The error of the class *name* that raised *error*, with the *host* it was asked about."""
-        reason = f"{type(error).__name__}: {error}"[:MOST_CHARACTERS]
+        reason = quoted(f"{type(error).__name__}: {error}")[:MOST_CHARACTERS]
         return cls(name=name, place=host and f" on {host}", reason=reason)
 
 

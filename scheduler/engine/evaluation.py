@@ -84,9 +84,10 @@ class FilterChain:
                     removed = _apply_rows(each, found, request, number)
                 elif each.RUN_ON_REBUILD or not is_rebuild:
                     removed = _apply_columns(each, found, request, number)
-            except errors.NovaException:
-                raise
             except Exception as error:
+                is_ours = columnar or errors.code_of(error) != errors.INTERNAL_FAULT
+                if is_ours and isinstance(error, errors.NovaException):
+                    raise
                 raise _failure(name, error, found.hosts, each, request) from error
             found.counts.append(FilterCount(name, start, len(found.hosts), removed))
             if after is not None:

@@ -39,7 +39,7 @@ def ask(each: BaseHostFilter, hosts: Candidates, request: Any) -> Answers:
             passing.append(state.row)
             continue
         code = (
-            answer.sentence[: errors.MOST_CHARACTERS]
+            errors.quoted(answer.sentence)[: errors.MOST_CHARACTERS]
             if isinstance(answer, Refused)
             else UNSPECIFIED
         )

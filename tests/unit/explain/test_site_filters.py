@@ -71,6 +71,21 @@ class Refusing(BaseHostFilter):
         raise errors.InvalidRequest(field="hint", reason="no such rack")
 
 
+class BrokenLikeNova(BaseHostFilter):
+    def host_passes(self, host_state, spec_obj):
+        raise errors.NovaException("no such rack")
+
+
+class Torn(BaseHostFilter):
+    def host_passes(self, host_state, spec_obj):
+        return Refused("its rack\nis torn")
+
+
+class BrokenInLines(BaseHostFilter):
+    def host_passes(self, host_state, spec_obj):
+        raise ValueError("one\ntwo")
+
+
 class BrokenWeigher(BaseHostWeigher):
     def _weigh_object(self, host_state, weight_properties):
         return 1.0 / (host_state.host != "h4")
@@ -121,6 +136,7 @@ CAUSE = "all 5 hosts: 4 because its rack is hot, 1 because its rack is full."
     ("cls", "removed", "cause"),
     [
         (Full, {"its rack is full": 1, "its rack is hot": 4}, CAUSE),
+        (Torn, {r"its rack\nis torn": 5}, r"all 5 hosts: its rack\nis torn."),
         (Vague, {"unspecified": 5}, "all 5 hosts: does not pass."),
     ],
 )
@@ -149,6 +165,8 @@ FAILURES = {
     BrokenWeigher: (" on h4: ZeroDivisionError", "float division by zero"),
     BrokenMultiplier: (" on h2: KeyError", "'h2'"),
     BrokenLimits: (" on h2: LookupError", "h2"),
+    BrokenLikeNova: (" on h1: NovaException", "no such rack"),
+    BrokenInLines: (" on h1: ValueError", r"one\ntwo"),
     BrokenTogether: (": RuntimeError", "too many"),
 }
 
