@@ -151,8 +151,8 @@ MODULES: Final[Mapping[str, Source]] = {
     "nova.openstack.common.gettextutils": _TRANSLATIONS,
     "nova.openstack.common.log": {"getLogger": f"{__name__}.get_logger"},
     # The library's name until Kilo
-    "oslo.config": "oslo_config",
     "oslo.config.cfg": "oslo_config.cfg",
+    "oslo.config.types": "oslo_config.types",
 }
 
 
@@ -197,8 +197,11 @@ class NovaFinder(MetaPathFinder, Loader):
         """Fill *module* with the names that its source stands for."""
         source = self._sources[module.__name__]
         if isinstance(source, str):
-            everything = vars(importlib.import_module(source))
-            names = {k: v for k, v in everything.items() if not k.startswith("_")}
+            names = {
+                name: found
+                for name, found in vars(importlib.import_module(source)).items()
+                if not (name.startswith("_") or f"{source}.{name}" in sys.modules)
+            }
         elif isinstance(source, Mapping):
             names = {name: plugins.import_path(path) for name, path in source.items()}
         else:

@@ -53,7 +53,7 @@ from nova.openstack.common.gettextutils import _ as also_
 from nova.scheduler import driver, filters, host_manager, weights
 from nova.scheduler.filters import ram_filter, utils
 from nova.scheduler.weights import ram
-from oslo.config import cfg
+from oslo.config import cfg, types
 
 LOG = logging.getLogger("somebody.elses")
 LOG.audit(_("chosen: %s"), "h1")
@@ -84,6 +84,7 @@ def test_the_ways_in_which_code_imports(caplog):
         "from nova import db",
         "import nova.virt.libvirt",
         "from nova.scheduler.filters import no_such_filter",
+        "from nova.objects import fields",
         "from nova.exception import NoSuchException",
     ],
 )
