@@ -34,6 +34,10 @@ class BaseHostWeigher:
 
     def weight_multiplier(self, host_state: Any) -> float:
         """Factor applied to the normalised weight of *host_state*."""
+        return self._weight_multiplier()
+
+    def _weight_multiplier(self) -> float:
+        """The factor of all hosts, as weighers of Havana have it."""
         return 1.0
 
     def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
@@ -42,7 +46,7 @@ class BaseHostWeigher:
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Raw values of all *hosts*, in order."""
-        values = [self._weigh_object(state, request) for state in hosts.states()]
+        values = [float(self._weigh_object(state, request)) for state in hosts.states()]
         return np.array(values, dtype=np.float64)
 
     def multipliers(self, hosts: Candidates) -> np.ndarray | float:

@@ -49,6 +49,18 @@ def test_a_foreign_weigher_is_asked_host_by_host():
     assert totals == pytest.approx([1.0, 1.0, 1.0, 0.0])
 
 
+def test_a_weigher_of_havana_has_its_multiplier_under_the_older_name():
+    class Fewest(BaseHostWeigher):
+        def _weight_multiplier(self):
+            return -1.0
+
+        def _weigh_object(self, host_state, weight_properties):
+            return host_state.num_instances
+
+    table = a_fleet({"num_instances": 3}, {"num_instances": 1})
+    assert ranked([Fewest()], table)[0] == ["h2", "h1"]
+
+
 def test_every_part_can_be_read_again():
     """Raw values, bounds, normalised and weighted values, in the order of the candidates."""
     table = a_fleet({"free_ram_mb": 1024}, {"free_ram_mb": 4096}, {"free_ram_mb": 2048})

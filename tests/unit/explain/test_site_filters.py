@@ -91,6 +91,11 @@ class BrokenWeigher(BaseHostWeigher):
         return 1.0 / (host_state.host != "h4")
 
 
+class Wordless(BaseHostWeigher):
+    def _weigh_object(self, host_state, weight_properties):
+        return None
+
+
 class BrokenMultiplier(BaseHostWeigher):
     def _weigh_object(self, host_state, weight_properties):
         return 1.0
@@ -164,6 +169,10 @@ FAILURES = {
     BrokenColumns: (" on h3: ZeroDivisionError", ""),
     BrokenWeigher: (" on h4: ZeroDivisionError", "float division by zero"),
     BrokenMultiplier: (" on h2: KeyError", "'h2'"),
+    Wordless: (
+        *(" on h1: TypeError",),
+        "float() argument must be a string or a real number, not 'NoneType'",
+    ),
     BrokenLimits: (" on h2: LookupError", "h2"),
     BrokenLikeNova: (" on h1: NovaException", "no such rack"),
     BrokenInLines: (" on h1: ValueError", r"one\ntwo"),
