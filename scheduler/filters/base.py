@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from oslo_context import context as oslo_context
 
 from scheduler import objects
 from scheduler.hosts.candidates import Candidates, request_is_rebuild
@@ -144,7 +145,8 @@ class DictFilter(BaseHostFilter):
     def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any) -> Iterable[Any] | None:
         if not self.RUN_ON_REBUILD and request_is_rebuild(spec_obj):
             return filter_obj_list
-        return self.wrapped.filter_all(filter_obj_list, filter_properties_of(spec_obj))
+        properties = {**filter_properties_of(spec_obj), "context": oslo_context.get_current()}
+        return self.wrapped.filter_all(filter_obj_list, properties)
 
 
 def filter_properties_of(spec: objects.RequestSpec) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import pytest
 from scheduler import objects
 from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.base import BaseHostFilter, filter_properties_of, offered
+from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_fleet, a_request, candidates, names
 
 REQUEST = a_request(
@@ -40,6 +41,11 @@ class FirstOnly(BaseHostFilter):
         return list(filter_obj_list)[:1]
 
 
+class OfTheCaller(BaseHostFilter):
+    def host_passes(self, host_state, filter_properties):
+        return host_state.host == filter_properties["context"].elevated().remote_address
+
+
 FLEET = a_fleet({"free_ram_mb": 100}, {"free_ram_mb": 512}, {})
 
 
@@ -50,6 +56,12 @@ def test_it_decides_on_the_dict(cls, left):
     [count] = found.counts
     assert names(found.hosts) == left
     assert (count.name, count.start, count.end) == (cls.__name__, 3, len(left))
+
+
+def test_it_has_the_context_of_the_caller():
+    RequestContext(remote_address="h2")  # the current one from now on
+    found = FilterChain([offered(OfTheCaller())]).run(candidates(FLEET), REQUEST)
+    assert names(found.hosts) == ["h2"]
 
 
 @pytest.mark.parametrize(("cls", "left"), [(Roomy, 3), (RoomyOnRebuild, 2)])
