@@ -29,6 +29,10 @@ _WORDS: Final = tuple(
             r"No module named '(nova(?:\.[\w.]+)?)'",
             r"no module \1; set [scheduler] nova_compat_imports = true for code written for Nova",
         ),
+        (  # of the library, which may name the wrong one
+            r"no such option [\w.-]+ in group \[\w+\]",
+            "a value has $ before what is no option; write $$ for a dollar sign",
+        ),
         (r"Failed to find some config files: (\S*)", r"\1: no such file; see --config-file"),
         (
             r"Failed to read config file directory: (\S*)",

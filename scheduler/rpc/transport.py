@@ -116,7 +116,7 @@ def _translated(option: str, conf: cfg.ConfigOpts) -> Iterator[None]:
     try:
         _apply_default_url(conf)
         yield
-    except (oslo_messaging.MessagingException, ValueError) as error:
+    except (oslo_messaging.MessagingException, cfg.NoSuchOptError, ValueError) as error:
         text = str(error)
         scheme, separator, rest = text.partition("://")
         if separator and "@" in rest:  # of a URL that is broken, too
