@@ -125,7 +125,10 @@ def classes_at(path: str, base: type, known: Mapping[str, Any], option: str) -> 
     try:
         found = known[path] if path in known else import_path(path.strip())
     except (ImportError, ValueError) as error:
-        reason = f"{path!r}: {error}{errors.did_you_mean(path, known, 0.9)}"
+        by_name = {each.rpartition(".")[2]: each for each in known}
+        near = errors.nearest(path.rpartition(".")[2], by_name, 0.9)
+        hint = "" if near is None else f"; did you mean {by_name[near]}?"
+        reason = f"{path!r}: {error}{hint}"
         raise errors.ConfigurationError(option=option, reason=reason) from error
     if _is_public(found, base):
         return [found]

@@ -64,10 +64,10 @@ def load_filters(conf: Any, option: str = "enabled_filters") -> list[BaseHostFil
             classes[name] = found
     missing = [name for name in wanted if name not in classes]
     if missing:
-        names = ", ".join(missing)
+        names, named = ", ".join(missing), missing[0].rpartition(".")[2]
         text = errors.SchedulerHostFilterNotFound(filter_name=names).format_message()
         where = f"It is named in {named_in}, but is neither among {OPTION} nor in {directory}"
-        near = errors.did_you_mean(missing[0], (*classes, *plugins.entry_point_names(NAMESPACE)))
+        near = errors.did_you_mean(named, (*classes, *plugins.entry_point_names(NAMESPACE)))
         raise errors.SchedulerHostFilterNotFound(f"{text} {where}{near}", filter_name=names)
     filters = {name: plugins.instantiate(classes[name], conf) for name in dict.fromkeys(wanted)}
     return [offered(filters[name]) for name in wanted]

@@ -139,7 +139,7 @@ def _checked(text: str) -> dict[str, str]:
         raise _invalid(f"{text!r} is not a JSON object")
     for key, value in fields.items():
         if not isinstance(value, str) or not _is_valid(key, value):
-            raise _invalid(f"{key} = {value!r} in {text}")
+            raise _invalid(f"{key} = {value!r} in {text}: {_wanted(key)}")
     if "name" not in fields:
         raise _invalid(f"{text} has no name")
     return fields
@@ -151,6 +151,16 @@ def _is_valid(key: str, value: str) -> bool:
     if key in _HEX_KEYS:
         return _HEX_ID.fullmatch(value) is not None
     return key in _FREE_KEYS or value in _CHOICES.get(key, ())
+
+
+def _wanted(key: str) -> str:
+    known = ("name", *_HEX_KEYS, *_FREE_KEYS, *_CHOICES)
+    if key not in known:
+        return f"no such key{errors.did_you_mean(key, known)}"
+    if key in _HEX_KEYS:
+        return "four hexadecimal digits are needed"
+    values = ", ".join(sorted(_CHOICES.get(key, ())))
+    return f"one of {values} is needed" if values else "a text is needed"
 
 
 def _check_alternative(name: str, earlier: Alias, fields: dict[str, Any], policy: str) -> None:
