@@ -20,6 +20,7 @@ def _ratios(resource: str, initial: float) -> list[cfg.Opt]:
     return [
         cfg.FloatOpt(
             f"{resource}_allocation_ratio",
+            min=0.0,
             help=f"How often the physical {resource} of a host may be handed out, for hosts whose "
             "row of the compute_nodes table has no ratio of its own (NULL or 0.0). Unset or 0.0: "
             f"initial_{resource}_allocation_ratio applies.",

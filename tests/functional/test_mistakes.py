@@ -55,6 +55,18 @@ a filter that nobody knows
 a weigher that nobody knows
     [filter_scheduler] weight_classes = nova.scheduler.weights.ram.RAMWeiger
     nova.conf:6: [filter_scheduler] weight_classes | did you mean | RAMWeigher?
+a weigher without its path
+    [filter_scheduler] weight_classes = RAMWeigher
+    nova.conf:6: [filter_scheduler] weight_classes | nova.scheduler.weights.ram.RAMWeigher?
+a filter with its path
+    [filter_scheduler] enabled_filters = nova.scheduler.filters.ram_filter.RamFilter
+    nova.conf:6: | [filter_scheduler] enabled_filters | did you mean RamFilter?
+a negative ratio
+    [DEFAULT] ram_allocation_ratio = -1
+    nova.conf:6: [DEFAULT] ram_allocation_ratio | greater than or equal to 0
+a dollar sign in a password
+    [DEFAULT] transport_url = rabbit://u:s3$cret@127.0.0.1:1/
+    nova.conf:6: [DEFAULT] transport_url: a value has $ | write $$ for a dollar sign
 a driver that nobody knows
     [scheduler] driver = filter_schedular
     nova.conf:6: [scheduler] driver | is neither one of | filter_scheduler
@@ -81,6 +93,12 @@ a folder of recordings that is not there
     nova.conf:7: [recording] directory: /no/such is not a directory | make it
 """
 VALIDATED = """
+an alias of devices with half a number
+    [pci] alias = {"name": "a", "product_id": "1"}
+    nova.conf:6: [pci] alias: product_id = '1' | four hexadecimal digits are needed
+an alias of devices with a key that is mistyped
+    [pci] alias = {"name": "a", "device_typ": "vdpa"}
+    nova.conf:6: [pci] alias: device_typ | did you mean device_type?
 a name that is mistyped
     [scheduler] max_attemps = 3
     nova.conf:6: [scheduler] max_attemps: no such option; did you mean max_attempts?
