@@ -69,6 +69,11 @@ class Wishes:
         devices = tuple(pci.requests_of_flavor(flavor, meta, conf.pci.alias).requests)
         return cls(numa.constraints(flavor, meta, semantics.from_conf(conf).numa), devices)
 
+    def pci_requests(self, uuid: str) -> objects.InstancePCIRequests:
+        """The devices as requests of the server *uuid*, its own."""
+        several = [each.copy() for each in self.devices]
+        return objects.InstancePCIRequests(instance_uuid=uuid, requests=several)
+
 
 @dataclass(frozen=True)
 class BootRequest:
@@ -153,7 +158,7 @@ def request_spec(
     """The request for the host of one of the servers, as the API of today makes it."""
     instance, properties = wanted.instance, request.filter_properties()
     spec = request_of_server(
-        context, instance, request.image, request.flavor, instance.numa_topology, properties
+        context, instance, request.image, request.flavor, request.wishes, properties
     )
     spec.availability_zone = instance.availability_zone
     spec.num_instances = request.count
@@ -166,14 +171,14 @@ def request_of_server(
     instance: objects.Instance,
     image: dict[str, Any],
     flavor: objects.Flavor,
-    cells: objects.InstanceNUMATopology | None,
+    wishes: Wishes,
     filter_properties: dict[str, Any],
 ) -> objects.RequestSpec:
     """A request for one server of the context's project and user, as the API makes it."""
     properties = {
         "uuid": instance.uuid,
-        "numa_topology": cells,
-        "pci_requests": instance.pci_requests,
+        "numa_topology": wishes.cells,
+        "pci_requests": wishes.pci_requests(instance.uuid),
         "project_id": context.project_id,
         "user_id": context.user_id,
         "availability_zone": None,
@@ -212,9 +217,7 @@ def _instance(request: BootRequest, index: int, reservation: str) -> objects.Ins
         instance_type_id=flavor.id,
         **{name: getattr(flavor, name) for name in server_rows.FLAVOR_SIZES},
         flavor=flavor,
-        pci_requests=objects.InstancePCIRequests(
-            instance_uuid=instance_uuid, requests=[each.copy() for each in wishes.devices]
-        ),
+        pci_requests=wishes.pci_requests(instance_uuid),
         numa_topology=None if wishes.cells is None else wishes.cells.copy(),
         metadata=dict(request.metadata),
         system_metadata={IMAGE_PREFIX + key: str(value) for key, value in texts.items()},

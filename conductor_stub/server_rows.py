@@ -52,14 +52,13 @@ def create_instance(connection: Connection, instance: objects.Instance) -> None:
     columns["cleaned"] = int(instance.cleaned or 0)  # no truth value; PostgreSQL minds
     with rows.unique("instance", instance.uuid):
         instance.id = rows.insert(connection, instances_table, **{**INSTANCE_DEFAULTS, **columns})
-    requests = instance.pci_requests
     rows.insert(
         connection,
         instance_extra,
         instance_uuid=instance.uuid,
         flavor=flavor_column(instance.flavor) if instance.flavor is not None else None,
         numa_topology=instance.numa_topology,
-        pci_requests=None if requests is None else [objects.to_plain(e) for e in requests.requests],
+        pci_requests=devices_column(instance.pci_requests),
     )
     for table, texts in (
         (instance_metadata, instance.metadata),
@@ -73,6 +72,11 @@ def create_instance(connection: Connection, instance: objects.Instance) -> None:
 def flavor_column(flavor: objects.Flavor) -> dict[str, Any]:
     """The flavors of an instance, of which the last two are only there while Nova resizes it."""
     return {"cur": flavor.obj_to_primitive(), "old": None, "new": None}
+
+
+def devices_column(wanted: objects.InstancePCIRequests | None) -> list[dict[str, Any]] | None:
+    """The devices that an instance wants, as a plain list."""
+    return None if wanted is None else [objects.to_plain(each) for each in wanted.requests]
 
 
 def update_if(conn: Connection, uuid: str, expected: Mapping[str, Any], **values: Any) -> bool:

@@ -173,8 +173,8 @@ class _Move(OnBus, command.List):
         )
         image = booting.image_of_server(instance)
         properties = {"scheduler_hints": {}, "ignore_hosts": [instance.host]}
-        cells = Wishes.from_flavor(flavor, image, self.conf).cells
-        spec = booting.request_of_server(context, instance, image, flavor, cells, properties)
+        wishes = Wishes.from_flavor(flavor, image, self.conf)
+        spec = booting.request_of_server(context, instance, image, flavor, wishes, properties)
         return MoveRequest(context, instance, flavor, properties, spec)
 
     def _begin(self, server: Server) -> None:

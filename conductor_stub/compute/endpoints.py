@@ -100,11 +100,14 @@ class ComputeEndpoint(_Endpoint):
         given = flavor if flavor is not None else instance_type
         if given is None:
             raise errors.InvalidRequest(field="flavor", reason="there is none in prep_resize")
+        if isinstance(request_spec, dict):  # below 5.1
+            properties = filter_properties or {}
+            request_spec = objects.RequestSpec.from_primitives(request_spec, properties)
         request = MoveRequest(
             context=context,
             instance=instance,
             flavor=objects.Flavor.read_fields(given) if isinstance(given, dict) else given,
-            request_spec=request_spec if isinstance(request_spec, objects.RequestSpec) else None,
+            request_spec=request_spec,
             filter_properties=filter_properties or {},
             clean_shutdown=clean_shutdown,
             host_list=None if host_list is None else list(host_list),

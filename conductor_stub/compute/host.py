@@ -222,12 +222,13 @@ class Host:
 
     def prep_resize(self, request: MoveRequest) -> None:
         """Take the instance over with its new flavor, or have it moved to another host."""
-        spec = request.request_spec
+        wanted = request.request_spec or request.instance
         arrival = Arrival(
             task_state=RESIZE_PREP,
             limits=request.filter_properties.get("limits") or {},
             flavor=request.flavor,
-            topology=spec.numa_topology if spec is not None else request.instance.numa_topology,
+            topology=wanted.numa_topology,
+            devices=wanted.pci_requests,
         )
         try:
             arrived = self._arrive(request.context, request.instance.uuid, arrival)

@@ -20,6 +20,7 @@ from conductor_stub.server_rows import (
     FLAVOR_SIZES,
     add_fault,
     destroy_instance,
+    devices_column,
     flavor_column,
     group_of,
     update_if,
@@ -58,6 +59,7 @@ class Arrival:
     limits: dict[str, Any]
     flavor: objects.Flavor | None = None
     topology: objects.InstanceNUMATopology | None = None
+    devices: objects.InstancePCIRequests | None = None
     vm_state: str | None = None
 
 
@@ -177,9 +179,12 @@ class HostRows:
                 for name, value in sizes.items():
                     setattr(wanted, name, value)
                 wanted.flavor, wanted.numa_topology = flavor, arrival.topology
+                wanted.pci_requests = arrival.devices
                 instances.update(conn, uuid, instance_type_id=flavor.id, **sizes)
                 mine = instance_extra.c.instance_uuid == uuid
-                rows.update(conn, instance_extra, mine, flavor=flavor_column(flavor))
+                devices = devices_column(arrival.devices)
+                columns = {"flavor": flavor_column(flavor), "pci_requests": devices}
+                rows.update(conn, instance_extra, mine, **columns)
             wanted.numa_topology = _unplaced(wanted.numa_topology)
             place = self._report.place(others, wanted, arrival.limits)
             _check_group(conn, uuid, self.host)
