@@ -48,7 +48,7 @@ class GuestCell:
             floating=frozenset(cell.cpuset),
             dedicated=frozenset(cell.pcpuset),
             memory_mb=cell.memory,
-            pagesize=cell.pagesize,
+            pagesize=cell.pagesize or None,
             policy=cell.cpu_policy,
             thread_policy=cell.cpu_thread_policy,
             pins=None if pins is None else tuple(sorted(pins.items())),

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from scheduler import pci
-from scheduler.numa import CURRENT, NEWTON, Rules, Wish
+from scheduler.numa import CURRENT, NEWTON, GuestTopology, Rules, Wish
 from tests.unit.numa.builders import cell, guest, host, want
 
 BOTH = pytest.mark.parametrize("semantics", [CURRENT, NEWTON], ids=["current", "newton"])
@@ -41,6 +41,12 @@ def test_today_prefers_cells(pack, policy, wants_devices, expected):
     assert found == expected
     newton = fitted(place, guest(want(policy=policy)), requests, pools, NEWTON, pack=pack)
     assert newton == [0]
+
+
+def test_a_page_size_of_zero_asks_for_none():
+    asked = guest(want(pagesize=0)).to_object()
+    assert asked.cells[0].pagesize == 0
+    assert fitted(host(cell()), GuestTopology.from_object(asked)) == [0]
 
 
 @BOTH
