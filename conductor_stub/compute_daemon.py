@@ -30,6 +30,7 @@ from scheduler.daemon.watchdog import Readiness
 from scheduler.daemon.worker import Worker, launch
 from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.database import Database
+from scheduler.db.databases import Databases
 from scheduler.rpc import transport
 from scheduler.rpc.dispatcher import BaseAPI
 from scheduler.rpc.server import Server
@@ -64,9 +65,7 @@ class ComputeService(Worker):
         """Register, serve, announce, report; at the end, running builds are finished first."""
         database = Database.from_conf(self._conf)
         ending.callback(database.dispose)
-        transport = get_transport(self._conf)
-        ending.callback(transport.cleanup)
-        clients = Clients(transport, self._conf)
+        transport, clients = _connected(self._conf, ending)
         hosts = ComputeHosts(
             self._conf, database, clients, self._plans, self._settings, luck=self._luck
         )
@@ -88,6 +87,19 @@ class ComputeService(Worker):
         for task in reports if self._conf.periodic_enable else ():
             task.start(random.uniform(0, self._conf.periodic_fuzzy_delay))
         LOG.info("Serving as %d compute hosts", len(hosts.hosts))
+
+
+def _connected(conf: cfg.ConfigOpts, ending: contextlib.ExitStack) -> tuple[RPCTransport, Clients]:
+    """The bus and those on it, not connected yet; raises ConfigurationError."""
+    transport = get_transport(conf)
+    ending.callback(transport.cleanup)
+    return transport, Clients(transport, conf)
+
+
+def check_clients(conf: cfg.ConfigOpts, _databases: Databases) -> None:
+    """Make the clients and let them go again; raises ConfigurationError."""
+    with contextlib.ExitStack() as ending:
+        _connected(conf, ending)
 
 
 def serve(transport: RPCTransport, hosts: ComputeHosts, ending: contextlib.ExitStack) -> None:
@@ -157,7 +169,7 @@ def main(argv: Sequence[str]) -> int:
     conf = startup.parse(source, description=DESCRIPTION)
     LOG.info("Requests run side by side by means of %s", concurrency.current())
     try:
-        preflight.check(conf)
+        preflight.check(conf, check_clients)
         profile = profiles.load(conf.profile)
         plans = profile.plan(conf.hosts or profile.natural_size, conf.host_prefix)
         profiles.merged_aggregates(plans)

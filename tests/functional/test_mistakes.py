@@ -143,6 +143,9 @@ COMPUTES = """
 a back end that the compute stub does not know
     [DEFAULT] concurrency_backend = twisted
     nova.conf:6: [DEFAULT] concurrency_backend | twisted
+a release that the compute stub does not know
+    [upgrade_levels] compute = havana
+    nova.conf:6: [upgrade_levels] compute | havana
 """
 BOOTS = """
 a boot on a bus without a conductor
