@@ -141,6 +141,7 @@ CLI_OPTIONS: Final[tuple[cfg.Opt, ...]] = (
     cfg.StrOpt(
         "host-prefix",
         default="compute",
+        max_length=200,
         help="Beginning of the hosts' names: <prefix>-01, <prefix>-02, and so on.",
     ),
     cfg.FloatOpt("build-seconds", default=1.0, min=0, help="Seconds that a build takes."),

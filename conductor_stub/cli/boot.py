@@ -34,7 +34,13 @@ class Boot(cli_servers.OnBus, command.List):
     columns = ("ID", "Name", "Host", "Attempts", "State", "Fault")
 
     arguments = (
-        argument("name", metavar="NAME", nargs="?", help="several get numbers behind"),
+        argument(
+            "name",
+            metavar="NAME",
+            nargs="?",
+            type=command.name_text,
+            help="several get numbers behind",
+        ),
         argument("--flavor", required=True, metavar="FLAVOR", help="name or id"),
         argument("--image", required=True, metavar="IMAGE", help="any name, or a uuid"),
         argument("--count", type=command.positive, default=1, help="how many"),

@@ -40,13 +40,21 @@ class OnBus(bus.OnBus):
             return read(conn, uuids)
 
 
+def _seconds(text: str) -> float:
+    """A time that may be endless; anything else is a usage error."""
+    seconds = float(text)
+    if not seconds >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return seconds
+
+
 def wait_arguments(what: str) -> tuple[Argument, Argument]:
     """``--wait`` and ``--timeout``."""
     return (
         argument("--wait", action="store_true", help=f"wait until {what}"),
         argument(
             "--timeout",
-            type=float,
+            type=_seconds,
             default=DEFAULT_TIMEOUT_SECONDS,
             metavar="SECONDS",
             help="how long to wait at most (default: %(default)g)",

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from scheduler import errors
+from scheduler.objects.numa import MAX_CPU
 
 DEFAULT_FILE = pathlib.Path(__file__).parents[1] / "profiles" / "default.yaml"
 ZONE_KEY = "availability_zone"
@@ -37,13 +38,18 @@ def _is(what: str, is_right: Callable[[Any], Any], convert: Callable[[Any], Any]
     return check
 
 
-def _number(value: Any, kind: type = float, minimum: float = float("-inf")) -> bool:
+#: The largest numbers that a column holds.
+_MOST = {int: 2**31 - 1, float: 3.4e38}
+
+
+def _number(value: Any, kind: type = float, minimum: float = -3.4e38) -> bool:
     kinds = (int, float) if kind is float else (int,)
-    return isinstance(value, kinds) and not isinstance(value, bool) and value >= minimum
+    is_number = isinstance(value, kinds) and not isinstance(value, bool)
+    return is_number and minimum <= value <= _MOST[kind]
 
 
 def _whole(minimum: int) -> Check:
-    what = f"a whole number of at least {minimum}"
+    what = f"a whole number from {minimum} to {_MOST[int]}"
     return _is(what, lambda value: _number(value, int, minimum), int)
 
 
@@ -88,8 +94,9 @@ def _cpu_set(value: Any, where: str) -> frozenset[int]:
     for part in _scalar(value, where).split(","):
         first, dash, last = part.strip().partition("-")
         last = last if dash else first
-        if not (first.isdecimal() and last.isdecimal()) or int(last) < int(first):
-            raise _Wrong(where, f"must be like '0-3,8', not {value!r}")
+        are_numbers = first.isdecimal() and last.isdecimal()
+        if not are_numbers or not int(first) <= int(last) <= MAX_CPU:
+            raise _Wrong(where, f"must be like '0-3,8', up to {MAX_CPU}, not {value!r}")
         cpus.update(range(int(first), int(last) + 1))
     return frozenset(cpus)
 
@@ -239,8 +246,8 @@ class Profile:
     hosts: tuple[HostKind, ...] = _key(_list_of(_part(HostKind)))
 
     def __post_init__(self) -> None:
-        if not self.hosts:
-            raise _Wrong("hosts", "at least one kind of host is needed")
+        if not self.natural_size:
+            raise _Wrong("hosts", "at least one host is needed")
         names = [kind.name for kind in self.hosts]
         for name in names:
             if names.count(name) > 1:

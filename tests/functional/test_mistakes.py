@@ -159,6 +159,8 @@ ON_THE_COMMAND_LINE = {
     "a group alone": (f"{MANAGE} claims", ("claims audit",), exit_codes.USAGE),
     "a wrong option": (f"{MANAGE} host list --zones x", ("--zones", "--help"), exit_codes.USAGE),
     "a wrong option of a daemon": (f"{DAEMON} --hots", ("--hots", "--help"), exit_codes.USAGE),
+    "a time that is none": (f"{BOOT} --timeout nan", ("--timeout", "'nan'"), exit_codes.USAGE),
+    "a name that is too long": (f"{BOOT} {'x' * 256}", ("255 characters",), exit_codes.USAGE),
     "a wrong option of the stub": (f"{STUB} list --hots", ("--hots",), exit_codes.USAGE),
     "no hosts of the stub": ("nova-compute-stub --hosts 0", ("hosts",), 1),
     "a part of an option of the stub": ("nova-compute-stub --host 3", ("--host",), 2),
