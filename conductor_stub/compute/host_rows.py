@@ -173,18 +173,9 @@ class HostRows:
             if instance.task_state != arrival.task_state:
                 return None
             others = [each for each in self._present(conn) if each.uuid != uuid]
-            flavor, wanted = arrival.flavor, instance.copy()
-            if flavor is not None:
-                sizes = {name: getattr(flavor, name) for name in FLAVOR_SIZES}
-                for name, value in sizes.items():
-                    setattr(wanted, name, value)
-                wanted.flavor, wanted.numa_topology = flavor, arrival.topology
-                wanted.pci_requests = arrival.devices
-                instances.update(conn, uuid, instance_type_id=flavor.id, **sizes)
-                mine = instance_extra.c.instance_uuid == uuid
-                devices = devices_column(arrival.devices)
-                columns = {"flavor": flavor_column(flavor), "pci_requests": devices}
-                rows.update(conn, instance_extra, mine, **columns)
+            wanted = instance.copy()
+            if arrival.flavor is not None:
+                _resize(conn, wanted, arrival.flavor, arrival)
             wanted.numa_topology = _unplaced(wanted.numa_topology)
             place = self._report.place(others, wanted, arrival.limits)
             _check_group(conn, uuid, self.host)
@@ -302,6 +293,21 @@ def _check_group(conn: Connection, uuid: str, host: str) -> None:
         raise errors.ComputeResourcesUnavailable(
             reason=f"members of affinity group {group.name} are on another host"
         )
+
+
+def _resize(
+    conn: Connection, wanted: objects.Instance, flavor: objects.Flavor, arrival: Arrival
+) -> None:
+    """Give the instance *wanted*, and its rows, all that *flavor* brings."""
+    sizes = {name: getattr(flavor, name) for name in FLAVOR_SIZES}
+    for name, value in sizes.items():
+        setattr(wanted, name, value)
+    wanted.flavor, wanted.numa_topology = flavor, arrival.topology
+    wanted.pci_requests = arrival.devices
+    instances.update(conn, wanted.uuid, instance_type_id=flavor.id, **sizes)
+    columns = {"flavor": flavor_column(flavor), "pci_requests": devices_column(arrival.devices)}
+    mine = instance_extra.c.instance_uuid == wanted.uuid
+    rows.update(conn, instance_extra, mine, **columns)
 
 
 def _settle(conn: Connection, instance: objects.Instance, place: Place) -> None:
