@@ -57,7 +57,8 @@ def differences(
     claims: Sequence[Any], fleet: Fleet, ratios: Ratios, fitting: Fitting, now: float
 ) -> list[Difference]:
     """Every difference between open *claims*, read first, and the *fleet*, at *now* (epoch)."""
-    node_of_key = {(row.host, row.hypervisor_hostname or ""): row for row in fleet.nodes}
+    named = [row for row in fleet.nodes if row.host is not None]
+    node_of_key = {(row.host, row.hypervisor_hostname or ""): row for row in named}
     found: list[Difference] = []
     open_claims = defaultdict(list)
 

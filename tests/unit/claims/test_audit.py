@@ -140,12 +140,13 @@ def test_hosts_without_claims(columns, count, what):
     assert several == ([] if what is None else [Difference("report", "h1", "n1", None, what)])
 
 
-def test_every_host_is_looked_at_in_order():
+def test_every_host_with_a_name_is_looked_at_in_order():
     nodes = [
         node(hypervisor_hostname="n2", running_vms=5),
         node(running_vms=5),
         node(host="h0", hypervisor_hostname=None, running_vms=5),
         node(host="h3", hypervisor_hostname="n3", running_vms=0),
+        node(host=None, running_vms=5),
     ]
 
     several = found([claim(vcpus=99)], [waiting()], nodes)
