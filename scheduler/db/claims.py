@@ -26,8 +26,6 @@ LOG = logging.getLogger(__name__)
 Key = tuple[str, str]
 """Host and node; a node without a name is the empty text here."""
 Values = Mapping[str, Any]
-Retired = tuple[int, str]
-"""Id of a claim that makes way, its next name."""
 
 #: Host of a refusal, and of a mark.
 NO_HOST = ""
@@ -59,12 +57,16 @@ def new_generation() -> int:
 # --- hosts ----------------------------------------------------------------------------------
 
 
-def known_hosts(database: Database, keys: Iterable[Key]) -> dict[Key, Any]:
+def known_hosts(database: Database, keys: Collection[Key]) -> dict[Key, Any]:
     """The rows of those of these hosts that have one: id, host, node and generation."""
+    # Indexes of MySQL and MariaDB ignore spaces at the end: to them "h" and "h " are one host.
+    end = " " if database.dialect_name == "mysql" else ""
     names = sorted({host for host, _node in keys})
     with database.read() as connection:
         found = rows.select_in(connection, sa.select(claim_hosts), claim_hosts.c.host, names)
-        return {(row.host, row.node): row for row in found}
+    of_name = {(row.host.rstrip(end), row.node.rstrip(end)): row for row in found}
+    pairs = ((key, of_name.get((key[0].rstrip(end), key[1].rstrip(end)))) for key in keys)
+    return {key: row for key, row in pairs if row is not None}
 
 
 def begin(database: Database, keys: Collection[Key]) -> dict[Key, Any]:
@@ -205,13 +207,12 @@ def refusal(
     consumer_uuid: str, request_id: str, answer: str, now: datetime.datetime
 ) -> dict[str, Any]:
     """Values of a refusal: a closed claim without a host, for an instance that got none."""
-    nothing = dict.fromkeys(("vcpus", "memory_mb", "disk_gb"), 0)
     return {
         "generation": new_generation(),
         "consumer_uuid": consumer_uuid,
         "host": NO_HOST,
         "node": NO_HOST,
-        **nothing,
+        **dict.fromkeys(("vcpus", "memory_mb", "disk_gb"), 0),
         "request_id": request_id,
         "answer": answer,
         **dict.fromkeys(("created_at", "expires_at", "closed_at"), now),
@@ -302,11 +303,11 @@ WHERE (SELECT count(*) FROM retired) >= 0 RETURNING {read}"""
 
 
 class _Write(NamedTuple):
-    """Hosts to move on, claims to insert, and those that are to make way, closed *now*."""
+    """Hosts to move on, claims to insert; ids and next names of those to make way, closed *now*."""
 
     moves: list[Move]
     values: Sequence[Values]
-    retired: list[Retired]
+    retired: list[tuple[int, str]]
     now: datetime.datetime
 
 

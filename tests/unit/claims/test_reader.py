@@ -175,3 +175,14 @@ def test_only_the_latest_of_many_are_waited_for():
     known = ClaimReader(Database("sqlite://"))
     known.know([(10 * SKIPPED_AT_MOST, 1)])
     assert known.skipped == set(range(9 * SKIPPED_AT_MOST, 10 * SKIPPED_AT_MOST))
+
+
+def test_a_host_is_renamed_by_a_space(fleet, worker):
+    """To the unique index of MySQL and MariaDB that is the name that it has had."""
+    assert worker().hosts("req-1", 4 * GB, a_name()) == ["h1"]
+    with fleet.database.write() as conn:
+        for table in (tables.compute_nodes, tables.services):
+            new = {name: "h1 " for name in ("host", "hypervisor_hostname") if name in table.c}
+            conn.execute(table.update().where(table.c.host == "h1").values(**new))
+    several = worker().hosts("req-2", 4 * GB, *(a_name() for _host in fleet.hosts))
+    assert sorted(several) == ["h1 ", "h2", "h3"]
