@@ -51,7 +51,8 @@ def plainly(prog: str, cli_opts: Sequence[cfg.Opt]) -> Iterator[None]:
             sys.stderr.write(said.getvalue())
             sys.stdout.write(_arranged(out.getvalue(), cli_opts))
         raise
-    sys.stderr.write(said.getvalue())
+    with contextlib.suppress(OSError):  # a full disk ends nobody
+        sys.stderr.write(said.getvalue())
 
 
 def last_error(printed: str, prog: str) -> str:

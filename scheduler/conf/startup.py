@@ -6,6 +6,7 @@ import logging as stdlib_logging
 import os
 import pathlib
 import re
+import select
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ SERVICE_OPTIONS = ("log_options", "graceful_shutdown_timeout")
 EMBEDDED_TRANSPORT_URL = "fake://"
 _TRANSPORT_URL_VARIABLE = "OS_DEFAULT__TRANSPORT_URL"
 
+#: Most time that a full pipe keeps everything waiting; a reader that is there needs less.
+STDERR_MILLISECONDS = 1000
 PERSONAL_STATE_PATH = "~/.local/share/nova-scheduler"
 
 # Today's library adds the global request id and the system scope to the line; without them it
@@ -181,6 +184,20 @@ class _OneLine(stdlib_logging.Formatter):
         return "\n".join(_CONTROL.sub(_escape, line) for line in lines)
 
 
+class _Patient(stdlib_logging.Filter):
+    """Lets lines go that standard error does not take: a pipe that nobody reads stops nobody."""
+
+    _wait_milliseconds = STDERR_MILLISECONDS
+
+    def filter(self, record: stdlib_logging.LogRecord) -> bool:
+        """Wait a while for room, and once there was none no more until there is some."""
+        poll = concurrency.native("select").poll()
+        poll.register(sys.__stderr__, select.POLLOUT)
+        has_room = bool(poll.poll(self._wait_milliseconds))
+        self._wait_milliseconds = STDERR_MILLISECONDS if has_room else 0
+        return has_room
+
+
 def _escape(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")
 
@@ -197,6 +214,8 @@ def _set_up_logging(conf: cfg.ConfigOpts) -> None:
     for handler in stdlib_logging.getLogger().handlers:
         if handler.formatter is not None and not (conf.use_json or conf.log_color):
             handler.setFormatter(_OneLine(handler.formatter))
+        if getattr(handler, "stream", None) is sys.__stderr__ is not None:
+            handler.addFilter(_Patient())
 
 
 def _settle_logging(conf: cfg.ConfigOpts) -> None:

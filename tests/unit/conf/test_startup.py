@@ -1,6 +1,9 @@
 """From the command line to a checked configuration, and every way in which that can fail."""
 
+import contextlib
 import logging
+import os
+import select
 import subprocess
 import sys
 import threading
@@ -11,7 +14,7 @@ from oslo_context import context as oslo_context
 from oslo_log import log as oslo_log
 
 import scheduler
-from scheduler import errors, exit_codes
+from scheduler import concurrency, errors, exit_codes
 from scheduler.conf import check, default, startup
 from scheduler.rpc.context import RequestContext
 
@@ -104,6 +107,40 @@ def test_no_text_makes_a_line_of_its_own_in_the_log(tmp_path, home):
     assert all(" ERROR scheduler " in line for line in text.splitlines())
     assert text.replace("\n", "").isprintable()
     assert "Traceback" in text
+
+
+LOGGING = """from scheduler import concurrency
+concurrency.activate({backend!r})
+from scheduler.conf import startup
+startup.parse(startup.Source((), "nova-scheduler", []))
+for number in range(100):
+    startup.LOG.warning("a line")
+"""
+
+
+@pytest.fixture
+def full_pipe():
+    reading_end, writing_end = os.pipe()
+    os.set_blocking(writing_end, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing_end, bytes(select.PIPE_BUF))
+    os.set_blocking(writing_end, True)
+    yield writing_end
+    os.close(reading_end)
+    os.close(writing_end)
+
+
+@pytest.mark.parametrize("backend", [concurrency.EVENTLET, concurrency.THREADING])
+def test_a_log_that_nobody_reads_stops_nobody(home, full_pipe, backend):
+    command = [sys.executable, "-c", LOGGING.format(backend=backend)]
+    subprocess.run(command, stderr=full_pipe, check=True, timeout=30)
+
+
+def test_standard_error_without_room_ends_nobody(home):
+    command = [sys.executable, "-c", LOGGING.format(backend=concurrency.THREADING)]
+    with open("/dev/full", "w", encoding="ascii") as full:
+        subprocess.run(command, stderr=full, check=True, timeout=30)
 
 
 @pytest.mark.parametrize(("group", "name", "minimum"), check.MINIMA)
