@@ -7,10 +7,11 @@ import contextlib
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from oslo_log import log as logging
+from oslo_utils import uuidutils
 
 from scheduler import errors
 from scheduler.claims import backend
@@ -31,6 +32,8 @@ LEFT_SECONDS: Final = 2.0
 GIVE_BACK_SECONDS: Final = 10.0
 #: Reads of what another worker may claim, within 3 s: it had written already when it was noticed.
 READS: Final = 5
+#: Limit of the ids of a project or user in Placement.
+LONGEST_OWNER: Final = 255
 LOST: Final = backend.Lost(is_race=False)
 
 
@@ -87,7 +90,7 @@ class PlacementClaims(backend.Claims):
 
     @contextlib.contextmanager
     def open(self, request: backend.Request) -> Iterator[backend.Claiming]:
-        """See the base class."""
+        """See the base class; raises InvalidRequest for what cannot be a consumer there."""
         if not request.takes_hosts:
             yield backend.Claiming()
             return
@@ -97,6 +100,7 @@ class PlacementClaims(backend.Claims):
             self.memory.look()
         seconds = self.options.placement_deadline_seconds
         requester = calls.Requester.from_request(request.context, request.spec).within(seconds)
+        _check_consumers(request.names, requester)
         use = PlacementUse(requester.calls)
         claiming = _Claiming(self, request, requester, use)
         try:
@@ -115,6 +119,17 @@ class PlacementClaims(backend.Claims):
         except BaseException:
             claiming.give_back()
             raise
+
+
+def _check_consumers(names: Sequence[str], requester: calls.Requester) -> None:
+    for name in names:
+        if not uuidutils.is_uuid_like(name):
+            raise errors.InvalidRequest(field="instance_uuids", reason=f"{name!r} is not a uuid")
+    owners = {"project_id": requester.project_id, "user_id": requester.user_id} if names else {}
+    for field, owner in owners.items():
+        if not isinstance(owner, str) or not 0 < len(owner) <= LONGEST_OWNER:
+            reason = f"{owner!r:.80} is no text of 1 to {LONGEST_OWNER} characters"
+            raise errors.InvalidRequest(field=f"RequestSpec.{field}", reason=reason)
 
 
 class _Claiming(backend.Claiming):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,7 @@ USUAL_SECONDS: Final = 30.0
 _NO_RETRIES: Final[dict[str, Any]] = {"connect_retries": 0, "status_code_retries": 0}
 _CLAIMING: Final = ("PUT", "POST")
 _TEXT_SHOWN = 300
+_IN_HEADERS: Final = re.compile("[!-~]+")
 
 Allocations = dict[str, Any]
 """``allocations`` of an instance by provider, perhaps none, and its generation if it has any."""
@@ -77,8 +79,12 @@ class Requester:
 
     @classmethod
     def from_request(cls, context: Any, spec: Any) -> Requester:
-        """Who asked for *spec*: its own project and user, else those of the *context*."""
+        """Who asked for *spec*: its own project and user, else those of the *context*.
+
+        A request id that no header can carry is left out.
+        """
         found = getattr(context, "global_request_id", None) or getattr(context, "request_id", None)
+        found = found if _IN_HEADERS.fullmatch(str(found or "")) else None
         user_id = getattr(spec, "user_id", None) or getattr(context, "user_id", None)
         project_id = spec.project_id or getattr(context, "project_id", None)
         return cls(project_id, user_id, found)

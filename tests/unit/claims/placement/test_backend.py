@@ -112,6 +112,20 @@ def test_a_check_of_where_an_instance_is_asks_and_claims_nothing():
 
 
 @pytest.mark.parametrize(
+    ("uuids", "fields", "named"),
+    [
+        ([CONSUMER, "a/b"], {}, "instance_uuids: 'a/b'"),
+        ([CONSUMER], {"project_id": None}, "RequestSpec.project_id: None"),
+        ([CONSUMER], {"user_id": "u" * 256}, "RequestSpec.user_id: 'uuu"),
+    ],
+)
+def test_what_cannot_be_a_consumer_is_named_before_anything_is_asked(uuids, fields, named):
+    asked = Asked([], uuids, **fields)
+    assert isinstance(asked.error, errors.InvalidRequest)
+    assert named in str(asked.error)
+
+
+@pytest.mark.parametrize(
     ("answers", "hosts", "calls"),
     [
         pytest.param([OFFERED, ON_H2, ON_H2], ["h2"], [ASK, READ, READ], id="seen on the way"),

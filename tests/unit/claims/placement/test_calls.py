@@ -263,6 +263,8 @@ IDS = {"request_id": "req-1", "global_request_id": "req-0"}
         ({"request_id": "req-1"}, {}, Requester(None, None, "req-1")),
         ({**OWN, **IDS}, {}, Requester("p", "u", "req-0")),
         (OWN, {"user_id": "u2", "project_id": "p2"}, Requester("p2", "u2", None)),
+        ({"request_id": "заявка"}, {}, Requester(None, None, None)),
+        ({"request_id": "req-1\r\nX-Other: 1"}, {}, Requester(None, None, None)),
     ],
 )
 def test_for_whom_is_claimed(context, spec, requester):
