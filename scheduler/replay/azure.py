@@ -124,7 +124,7 @@ def _batches(
             reason = f"not of the form 'seconds letters', or not as long as its line in {ends}"
         elif strange := sorted(set(letters) - flavors - {"|", ""}):
             reason = f"no flavor {', '.join(strange)!r:.40} in {FLAVORS}"
-        elif ends and (strange := sorted(set(known) - lifetimes - {"|", ""})):
+        elif ends and (strange := sorted(_of_servers(letters, known) - lifetimes)):
             reason = f"no lifetime {', '.join(strange)!r:.40} in {BINS}, by its line in {ends}"
         elif int(at) < last:
             reason = f"the clock went back: {at} after {last}"
@@ -133,6 +133,10 @@ def _batches(
             continue
         last, unknown = int(at), itertools.repeat("")
         yield from ((last, batch) for batch in _of_tenants(letters, known if ends else unknown))
+
+
+def _of_servers(letters: Sequence[str], known: Sequence[str]) -> set[str]:
+    return {text for letter, text in zip(letters, known, strict=True) if letter not in ("|", "")}
 
 
 def _of_tenants(letters: Sequence[str], known: Iterable[str]) -> Iterator[Batch]:
