@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from scheduler.replay import pages
 from scheduler.replay.measures import RESOURCES
-from scheduler.replay.run import DAY
+from scheduler.replay.run import DAY, HOUR
 from scheduler.replay.sizing import MOST_TIMES
 
 _SHARES: Final = (
@@ -30,6 +30,7 @@ def to_html(document: Document) -> str:
         heads=["", *measure_heads(results)],
         measures=list(measure_rows(results)),
         charts=list(charts(results)),
+        time_unit=_time_unit(results)[0],
         sizes=[(*size, document[size[0]]) for size in SIZES if size[0] in document],
         size_text=size_text,
         sentences=list(map(difference_sentence, document["differences"])),
@@ -68,11 +69,18 @@ def _percent(value: float) -> str:
     return f"{value * 100:.2f} %"
 
 
+def _time_unit(results: Mapping[str, Document]) -> tuple[str, float]:
+    """The unit of time in charts, and its seconds: days, or hours of what takes less than two."""
+    lasts = max(each["end"]["at"] for each in results.values())
+    return ("days", DAY) if lasts >= 2 * DAY else ("hours", HOUR)
+
+
 def charts(results: Mapping[str, Document]) -> Iterator[pages.Chart]:
-    """Measures over time; x is in days."""
+    """Measures over time."""
+    _unit, seconds = _time_unit(results)
     series = {
         name: [
-            (each["at"] / DAY, _measures(each, RESOURCES[:2]) | {"Servers": each["servers"]})
+            (each["at"] / seconds, _measures(each, RESOURCES[:2]) | {"Servers": each["servers"]})
             for each in result["series"]
         ]
         for name, result in results.items()
