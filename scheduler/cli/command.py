@@ -1,8 +1,11 @@
 """The bases of commands: arguments, databases, forms of output, exit status, errors in one line."""
 
 import argparse
+import contextlib
 import functools
 import json
+import math
+import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,8 +54,16 @@ def repeated(option: str, metavar: str, help: str, **settings: Any) -> Argument:
     return argument(option, metavar=metavar, **settings)
 
 
+def writable(text: str) -> Path:
+    """A file that can be written when the work for it is done; else it is a usage error."""
+    path = Path(text)
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be written")
+    return path
+
+
 #: Where a command writes its report.
-PAGE = argument("-o", "--output", metavar="REPORT", type=Path, help="write the report as HTML")
+PAGE = argument("-o", "--output", metavar="REPORT", type=writable, help="write the report as HTML")
 
 
 def write_page(path: Path, page: str) -> None:
@@ -387,6 +398,14 @@ def whole_number(least: int) -> Callable[[str], int]:
         return number
 
     return parse
+
+
+def amount(text: str) -> float:
+    """A finite number that is not below 0; anything else is a usage error."""
+    with contextlib.suppress(ValueError):
+        if 0 <= (found := float(text)) < math.inf:
+            return found
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
 
 
 non_negative, positive = whole_number(0), whole_number(1)

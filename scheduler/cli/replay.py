@@ -31,10 +31,13 @@ from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.replay.workload import Faults, Workload, flavors_named, read_csv
 
 CONFIGURED: Final = "configured"
+#: Those of more than a year of hours would take longer than the requests.
+_MOST_SAMPLES: Final = 10_000
 _FLEET, _WORKLOAD, _SIZE = "the fleet", "the workload", "sizes"
 _of_fleet, _of_workload, _of_size = (
     functools.partial(argument, group=each) for each in (_FLEET, _WORKLOAD, _SIZE)
 )
+_of_time = functools.partial(_of_workload, type=command.amount)
 _WORKLOADS: Final = (
     "a CSV file (arrival, lifetime, flavor, count, group, zone), the folder of the packed Azure "
     "trace, or files of a recording"
@@ -68,9 +71,9 @@ class Replay(command.Text):
         ),
         _of_fleet("--scale-hosts", type=float, default=1.0, metavar="FACTOR", help=_SCALED),
         repeated("--flavor", "NAME=VCPUS/GIB[/DISK_GB]", "a flavor of a CSV file", group=_WORKLOAD),
-        _of_workload("--from-day", type=float, default=0.0, metavar="DAY", help="begin there"),
-        _of_workload("--days", type=float, default=math.inf, metavar="DAYS", help="so many days"),
-        _of_workload("--warm-up", type=float, default=0.0, metavar="HOURS", help=_WARM_UP),
+        _of_time("--from-day", default=0.0, metavar="DAY", help="begin there"),
+        _of_time("--days", default=math.inf, metavar="DAYS", help="so many days"),
+        _of_time("--warm-up", default=0.0, metavar="HOURS", help=_WARM_UP),
         _of_workload("--lenient", action="store_true", help="leave out what cannot be read"),
         _of_size("--compact", action="store_true", help="find the smallest fleet that holds it"),
         _of_size("--inflate", action="store_true", help="find how many times the workload fits"),
@@ -85,11 +88,12 @@ class Replay(command.Text):
         whole = next(iter(fleets.values())).copy()
         if parsed_args.fleet:
             _require_fits(whole.copy(), workload, lenient=parsed_args.lenient)
+        lasts = workload.arrivals[-1].at - workload.begin
         runs = {
             name: Run(
                 fleet,
                 seed=parsed_args.seed,
-                sample_seconds=HOUR,
+                sample_seconds=max(HOUR, lasts / _MOST_SAMPLES),
                 warm_up_seconds=parsed_args.warm_up * HOUR,
                 events=workload.events,
             )
@@ -112,7 +116,6 @@ class Replay(command.Text):
         warm_up = parsed_args.warm_up * HOUR
         subject = sizing.Subject(whole, workload, refused, parsed_args.seed, warm_up)
         document |= _sizes(subject, parsed_args)
-        lasts = workload.arrivals[-1].at - workload.begin
         Console(stderr=True).print(_speed(runs.values(), lasts, seconds), highlight=False)
         if parsed_args.output is not None:
             command.write_page(parsed_args.output, report.to_html(document))
@@ -232,7 +235,7 @@ def _scale(fleet: VirtualFleet, factor: float, seed: int) -> list[dict[str, Any]
     if not factor > 0 or len(hosts) * (factor - 1) > hypothetical_hosts.MOST_ADDED:
         raise errors.InvalidRequest(field="--scale-hosts", reason=f"{factor:g} is out of bounds")
     random.Random(seed).shuffle(hosts)
-    wanted = max(1, round(len(hosts) * factor))
+    wanted = max(min(1, len(hosts)), round(len(hosts) * factor))
     for host in hosts[wanted:]:
         fleet.take_out(host)
     return [{"like": hosts[n % len(hosts)]} for n in range(wanted - len(hosts))]

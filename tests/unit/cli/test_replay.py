@@ -39,6 +39,7 @@ def test_pages_and_numbers_are_the_same_each_time(replay, tmp_path):
         pages.append(page.read_bytes())
         numbers.append(out)
     assert pages[0] == pages[1]
+    assert b"x: hours" in pages[0]
     assert numbers[0] == numbers[1]
     found = json.loads(numbers[0])
     assert list(found["configurations"]) == ["configured", STACKING]
@@ -74,6 +75,15 @@ def test_one_request_that_fits_more_often_than_is_tried(replay, tmp_path):
     assert (found["median"], found["at_least"]) == (64, True)
 
 
+def test_a_gap_of_ages_is_sampled_no_more_often_than_can_be_seen(replay, tmp_path, monkeypatch):
+    """An hour of it after the other would take for ever."""
+    monkeypatch.setattr("scheduler.cli.replay._MOST_SAMPLES", 100)
+    (tmp_path / "day.csv").write_text("arrival,lifetime,flavor\n0,1,1/1\n1e12,,1/1\n")
+    status, out, _err = replay(*FLEET, "-f", "json")
+    assert status == exit_codes.OK
+    assert 100 <= len(json.loads(out)["configurations"]["configured"]["series"]) <= 102
+
+
 def test_lenient_replays_say_what_they_left_out(replay, tmp_path):
     (tmp_path / "day.csv").write_text(f"{DAY}9001,,x,1,,\n")
     status, out, _err = replay("--fleet", "4 × 64 cores/100 GiB", "--lenient")
@@ -102,9 +112,29 @@ def test_lenient_replays_say_what_they_left_out(replay, tmp_path):
         ([*FLEET, "--scale-hosts", "inf"], "--scale-hosts: inf is out of bounds"),
         ([*FLEET, "--from-day", "9"], "day.csv: it has no arrivals"),
         ([*FLEET, "--flavor", "web=x"], "--flavor web=x: flavor 'x' is neither"),
+        (
+            ["--fleet", "1 × 64 cores/256 GiB", "--without-host", "host-1"],
+            "no compute host is known",
+        ),
     ],
 )
 def test_mistakes_are_named(replay, words, complaint):
     status, _out, err = replay(*words)
     assert status == exit_codes.FAILURE
     assert complaint in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "complaint"),
+    [
+        *(("--warm-up", each, "is not a number of at least 0") for each in ("-1", "nan", "inf")),
+        ("--from-day", "-1", "is not a number of at least 0"),
+        ("--days", "nan", "is not a number of at least 0"),
+        ("--output", "/nowhere/at/all.html", "cannot be written"),
+        ("--output", "/", "cannot be written"),
+    ],
+)
+def test_a_mistake_is_named_before_anything_is_replayed(replay, option, text, complaint):
+    status, _out, err = replay(*FLEET, f"{option}={text}")
+    assert status == exit_codes.USAGE
+    assert f"{option}: {text!r} {complaint}" in err
