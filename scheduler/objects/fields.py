@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from types import UnionType
 from typing import Any, get_args, get_origin
 from uuid import UUID
 
-from oslo_utils import strutils
+from oslo_utils import strutils, versionutils
 
 from scheduler import errors
 
@@ -23,8 +22,6 @@ UNSET: Any = object()
 """Marks the absence of a default."""
 
 CONVERSION_ERRORS = (ValueError, TypeError, OverflowError)
-
-_PREDICATE = re.compile(r"\s*(?:<=|>=|==|!=|<|>)\s*\d+(?:\s*\.\s*\d+)*(?:(?:a|b|rc)\d+)?\s*")
 
 LARGEST_SIZE = 2**31 - 1
 """The largest number in a column of Nova's; products and sums of such fit into 64 bits."""
@@ -109,9 +106,12 @@ def _from_datetime(value: datetime.datetime) -> str:
 
 def _to_predicate(value: Any) -> str:
     text = _to_text(value)
-    if all(_PREDICATE.fullmatch(condition) for condition in text.split(",")):
-        return text
-    raise ValueError(f"{text!r} is not a version predicate such as '>=2.6,<3.0'")
+    try:
+        versionutils.VersionPredicate(text)
+    except ValueError as error:
+        reason = f"{text!r} is not a version predicate such as '>=2.6,<3.0'"
+        raise ValueError(reason) from error
+    return text
 
 
 SIZE = Kind(_to_size)
