@@ -74,7 +74,8 @@ def outcomes(several: Iterable[Case], wanted: str = cases.ALL) -> Iterator[Outco
             answers = {each.name: decide(case, each) for each in cases.behaviours_of(case, wanted)}
             outcome = _outcome(case, answers) if answers else None
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise errors.BadCase(place=case["name"], reason=f"not a case: {error!r}") from error
+            reason = f"not a case, or a fault of this program: {error!r}"
+            raise errors.BadCase(place=case["name"], reason=reason) from error
         if outcome is not None:
             yield outcome
 

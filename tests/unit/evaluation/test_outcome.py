@@ -29,7 +29,7 @@ def test_a_disagreement_is_reported():
     "wrong", [{"now": "noon"}, {"now": 5}, {"config": []}, {"steps": 5}, {"expect": 5}], ids=str
 )
 def test_a_case_of_another_form_is_named(wrong):
-    with pytest.raises(errors.BadCase, match="suite/d1: not a case: "):
+    with pytest.raises(errors.BadCase, match="suite/d1: not a case, or a fault of this program: "):
         list(outcomes({**a_case(a_fleet(1)), **wrong}))
 
 
