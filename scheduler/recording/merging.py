@@ -12,7 +12,12 @@ from scheduler.recording.segments import Line, Segment, names_of
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-?)(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}", re.IGNORECASE)
 _WORD: Final = re.compile(r"[\w.@-]+")
 #: Keys of names in a request, and what they name.
-_NAMED: Final = {"project_id": "project", "owner": "project", "user_id": "user"}
+_NAMED: Final = {
+    **dict.fromkeys(("project_id", "owner"), "project"),
+    "user_id": "user",
+    **dict.fromkeys(("host", "hosts", "force_hosts", "ignore_hosts"), "host"),
+    **dict.fromkeys(("node", "force_nodes", "hypervisor_hostname"), "node"),
+}
 _GROUP: Final = "InstanceGroup"
 
 
@@ -83,18 +88,22 @@ class Anonymous:
                 self._name("user", values[4])
         self._learn(line["spec"])
 
-    def _learn(self, value: Any) -> None:
-        for key, each in value.items():
-            if key in _NAMED:
-                self._name(_NAMED[key], each)
-            elif isinstance(each, dict):
-                if each.get("nova_object.name") == _GROUP:
-                    for name in ("uuid", "name"):
-                        self._name("group", each["nova_object.data"].get(name))
-                self._learn(each)
+    def _learn(self, value: Any, kind: str | None = None) -> None:
+        if isinstance(value, dict):
+            if value.get("nova_object.name") == _GROUP:
+                for name in ("uuid", "name"):
+                    self._name("group", value["nova_object.data"].get(name))
+            for key, each in value.items():
+                self._learn(each, _NAMED.get(key))
+        elif isinstance(value, list):
+            for each in value:
+                self._learn(each, kind)
+        elif kind:
+            self._name(kind, value)
 
     def _name(self, kind: str, name: Any) -> None:
-        if isinstance(name, str) and name not in self._known and not _UUID.fullmatch(name):
+        is_name = isinstance(name, str) and name and not _UUID.fullmatch(name)
+        if is_name and name not in self._known:
             self._known[name] = f"{kind}-{len(self._known) + 1}"
 
     def replaced(self, value: Any) -> Any:

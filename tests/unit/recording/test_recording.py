@@ -180,11 +180,11 @@ def two_workers(tmp_path, *, sees=True, behind=500):
     first.clock.advance(first.clock() + behind)
     for number in range(6):
         spec = a_request(project_id="red", user_id="ann")
-        spec.ignore_hosts = ["host-1"]
+        spec.ignore_hosts = ["host-1", "away"]
         placed = first.place(spec, UUIDS[number : number + 1])
         if sees:
             second.reservations.add(dataclasses.replace(placed.servers[0]))
-        second.place(a_request(project_id="blue"), UUIDS[number + 10 : number + 11])
+        second.place(a_request(project_id="blue", user_id=""), UUIDS[number + 10 : number + 11])
         if sees:
             second.remove(second.reservations.of(UUIDS[4:5]))
     for each in journals:
@@ -235,7 +235,7 @@ def test_names_are_replaced_and_every_decision_is_the_same(recorded, tmp_path):
         tally = judged(target).tally
         assert (tally.decisions, tally.same) == (count, count)
         text = gzip.decompress(target.read_bytes()).decode()
-        for name in ("red", "blue", "ann", 'worker":"worker', UUIDS[0], UUIDS[11]):
+        for name in ("red", "blue", "ann", "away", 'worker":"worker', UUIDS[0], UUIDS[11]):
             assert f'"{name}"' not in text
         assert names.replaced("on host-1, host-2") != "on host-1, host-2"
 
