@@ -208,10 +208,10 @@ class VirtualFleet:
         return Outcome(record, decided.reservations)
 
     def finish_builds(self, servers: Iterable[Reservation]) -> None:
-        """Let *servers* run, which are no I/O operations of their hosts any more."""
+        """Let those of *servers* run that are still there: no I/O operations of hosts any more."""
         table = self.table
         for each in servers:
-            if isinstance(each.amount, _Built):
+            if isinstance(each.amount, _Built) or each not in self.reservations.on(each.key):
                 continue
             amount = each.amount
             each.amount = _Built(amount.ram_mb, amount.disk_mb, amount.vcpus, amount.wish)
