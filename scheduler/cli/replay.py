@@ -138,14 +138,13 @@ class Replay(command.Text):
         return found
 
     def _fleet(self, conf: Any, parsed: argparse.Namespace) -> VirtualFleet:
-        first = parsed.workload[0]
         if parsed.fleet and not parsed.fleet_from_database:
             fleet = VirtualFleet.from_description(conf, parsed.fleet)
         elif parsed.fleet_from_database and not parsed.fleet:
             migration.check_ready(self.database, layout.NEEDED_TABLES)
             fleet, _left_out = database_fleet.read(conf, self.databases)
-        elif is_recording(first) and not parsed.fleet:
-            fleet = recorded_fleet(conf, first)
+        elif is_recording(parsed.workload[0]) and not parsed.fleet:
+            fleet = recorded_fleet(conf, parsed.workload)
         else:
             reason = "describe one, or take it --fleet-from-database"
             raise errors.InvalidRequest(field="--fleet", reason=reason)

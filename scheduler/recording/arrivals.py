@@ -1,5 +1,6 @@
 """The workload of a recording: requests, lifetimes of servers, hosts and what becomes of them."""
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -104,10 +105,11 @@ def _arrival(place: str, line: Line, ended: dict[str, float]) -> Arrival:
     )
 
 
-def recorded_fleet(conf: Any, path: Path) -> VirtualFleet:
-    """The hosts as the first line of the segment at *path* has them; their servers stay."""
-    for _number, line in Segment(path, lenient=True):
-        fleet = VirtualFleet(conf, RowFleet({}), VirtualClock(line["now"]))
-        RecordedTable(fleet.table).apply(line)
-        return fleet
-    raise errors.InvalidRequest(field=str(path), reason="it has no decisions")
+def recorded_fleet(conf: Any, paths: Sequence[Path]) -> VirtualFleet:
+    """The hosts as the earliest line of some segments has them; their servers stay."""
+    firsts = (itertools.islice(Segment(path, lenient=True), 1) for path in paths)
+    lines = (line for _number, line in itertools.chain.from_iterable(firsts))
+    line = min(lines, key=lambda each: each["now"])
+    fleet = VirtualFleet(conf, RowFleet({}), VirtualClock(line["now"]))
+    RecordedTable(fleet.table).apply(line)
+    return fleet

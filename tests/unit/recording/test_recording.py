@@ -218,6 +218,15 @@ def test_a_server_has_ended_when_any_worker_has_seen_that(tmp_path):
     assert [a.uuids for a in arrivals if max(a.lifetimes) < math.inf] == [UUIDS[4:5]]
 
 
+def test_a_fleet_is_that_of_the_earliest_file_whatever_comes_first(tmp_path):
+    first, second = two_workers(tmp_path, behind=500)
+    empty = tmp_path / "0.jsonl.gz"
+    empty.write_bytes(gzip.compress(b""))
+    fleets = [recorded_fleet(a_conf(), [empty, *each]) for each in ([second], [first, second])]
+    assert fleets[0].clock() == fleets[1].clock()
+    assert fleets[0].clock() < recorded_fleet(a_conf(), [first]).clock()
+
+
 def test_workers_that_have_not_seen_each_other_are_merged_by_time(tmp_path):
     lines = merged([*map(Segment, two_workers(tmp_path, sees=False))])
     assert [line["worker"] for line in lines] == ["b"] * 6 + ["a"] * 6
@@ -256,7 +265,7 @@ def test_a_recording_is_a_workload(recorded):
     assert len(workload.arrivals) == 22
     assert workload.arrivals[0].lifetimes[1:] == [math.inf, math.inf]
     assert 0 < workload.arrivals[0].lifetimes[0] <= 20
-    fleet = recorded_fleet(a_conf(host_subset_size=2), recorded[0])
+    fleet = recorded_fleet(a_conf(host_subset_size=2), recorded)
     assert len(fleet.table) == 6
     run = Run(fleet.copy(), events=workload.events)
     run.explain_again(run.ask(workload.arrivals[0]))
