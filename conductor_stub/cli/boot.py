@@ -16,7 +16,7 @@ from conductor_stub.records import Order
 from conductor_stub.rpcapi import ComputeTaskAPI, ping
 from conductor_stub.servers import summary, unheard_of
 from scheduler import errors, exit_codes
-from scheduler.cli import bus, command
+from scheduler.cli import api, bus, command
 from scheduler.cli.command import argument
 from scheduler.db import aggregates, compute_nodes, groups
 from scheduler.rpc.context import RequestContext
@@ -38,7 +38,7 @@ class Boot(cli_servers.OnBus, command.List):
             "name",
             metavar="NAME",
             nargs="?",
-            type=command.name_text,
+            type=api.name_text,
             help="several get numbers behind",
         ),
         argument("--flavor", required=True, metavar="FLAVOR", help="name or id"),

@@ -17,7 +17,6 @@ from scheduler.cli.command import (
     api_action,
     api_reader,
     argument,
-    name_text,
     non_negative,
     pairs_option,
     positive,
@@ -42,6 +41,13 @@ _SIZES = (
     ("--ephemeral", "ephemeral_gb", "EPHEMERAL_GB", 0, "ephemeral disk in GB"),
     ("--swap", "swap", "SWAP_MB", 0, "swap space in MB"),
 )
+
+
+def name_text(text: str) -> str:
+    """A name as the columns of names hold it; anything else is a usage error."""
+    if not 1 <= len(text) <= 255:
+        raise argparse.ArgumentTypeError(f"a name has 1 to 255 characters, not {len(text)}")
+    return text
 
 
 def _aggregate_fields(aggregate: objects.Aggregate) -> dict[str, Any]:

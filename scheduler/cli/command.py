@@ -1,10 +1,8 @@
 """The bases of commands: arguments, databases, forms of output, exit status, errors in one line."""
 
 import argparse
-import contextlib
 import functools
 import json
-import math
 import os
 import sys
 import textwrap
@@ -62,7 +60,6 @@ def writable(text: str) -> Path:
     return path
 
 
-#: Where a command writes its report.
 PAGE = argument("-o", "--output", metavar="REPORT", type=writable, help="write the report as HTML")
 
 
@@ -400,19 +397,4 @@ def whole_number(least: int) -> Callable[[str], int]:
     return parse
 
 
-def amount(text: str) -> float:
-    """A finite number that is not below 0; anything else is a usage error."""
-    with contextlib.suppress(ValueError):
-        if 0 <= (found := float(text)) < math.inf:
-            return found
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
-
-
 non_negative, positive = whole_number(0), whole_number(1)
-
-
-def name_text(text: str) -> str:
-    """A name as the columns of names hold it; anything else is a usage error."""
-    if not 1 <= len(text) <= 255:
-        raise argparse.ArgumentTypeError(f"a name has 1 to 255 characters, not {len(text)}")
-    return text
