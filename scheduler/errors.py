@@ -50,9 +50,9 @@ def nearest(name: str, known: Iterable[str], similarity: float = 0.6) -> str | N
     return by_lower[near[0]] if near else None
 
 
-def did_you_mean(name: str, known: Iterable[str], similarity: float = 0.6) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of an error about *name*: a question, or nothing."""
-    near = nearest(name, known, similarity)
+    near = nearest(name, known)
     return "" if near is None else f"; did you mean {near}?"
 
 

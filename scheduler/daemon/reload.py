@@ -1,5 +1,6 @@
 """Reading the configuration again: all is checked and built before anything is changed."""
 
+import contextlib
 import enum
 import os
 import signal
@@ -12,7 +13,7 @@ from oslo_log import log as logging
 from scheduler import errors, plugins
 from scheduler.concurrency import HubCalls, native
 from scheduler.conf import check, mistakes, rereading, startup
-from scheduler.conf.names import Name
+from scheduler.conf.names import Name, section, value
 from scheduler.conf.rereading import Change
 from scheduler.rpc import transport
 
@@ -37,6 +38,8 @@ class Reloading:
         self, source: startup.Source, conf: cfg.ConfigOpts, live: Collection[Name]
     ) -> None:
         self.conf = conf
+        #: ``cfg.CONF``, which code written for Nova reads at any time.
+        self._first = conf
         self._source = source
         self._live = live
 
@@ -61,6 +64,9 @@ class Reloading:
 
     def _taken_over(self, change: Change, *, warns: bool) -> Outcome:
         self.conf = change.conf
+        for group, name in change.live:
+            with contextlib.suppress(cfg.NoSuchOptError):
+                self._first.set_override(name, value(change.conf, group, name), section(group))
         if warns:
             startup.warn_of_unknown(change.conf)
         changed = rereading.listed(change.live) or "nothing"

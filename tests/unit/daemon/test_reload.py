@@ -25,7 +25,8 @@ class Reloaded:
         self.path = folder / "nova.conf"
         self.write(text)
         source = startup.Source(["--config-file", str(self.path)], PROG)
-        self.reloading = Reloading(source, startup.fill(source), rereading.LIVE)
+        self.first = startup.fill(source)
+        self.reloading = Reloading(source, self.first, rereading.LIVE)
         assert self.reload() is Outcome.APPLIED  # the options of the libraries are known now
         self.in_force = []
 
@@ -42,6 +43,14 @@ class Reloaded:
 @pytest.fixture
 def reloaded(tmp_path):
     return Reloaded(tmp_path)
+
+
+def test_code_written_for_nova_reads_what_may_change(reloaded):
+    """It keeps the ``cfg.CONF`` that it imported."""
+    reloaded.write("host = other\n[filter_scheduler]\nhost_subset_size = 3\n")
+    assert reloaded.reload() is Outcome.RESTART_NEEDED
+    assert reloaded.first.filter_scheduler.host_subset_size == 3
+    assert reloaded.first.host != "other"
 
 
 @pytest.mark.parametrize(
