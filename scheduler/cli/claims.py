@@ -8,7 +8,7 @@ from scheduler import errors, exit_codes
 from scheduler.claims import audit as auditing
 from scheduler.claims import loading
 from scheduler.cli.command import Base, List, Text, action, argument
-from scheduler.db import claims, compute_nodes, instances, migration, rows
+from scheduler.db import claims, compute_nodes, inspection, instances, migration, rows
 from scheduler.db.database import Database
 from scheduler.hosts.host_state import Fitting
 from scheduler.semantics import Ratios
@@ -23,7 +23,7 @@ def _database(command: Base) -> Database:
             "provider allocation show` and `nova-manage placement audit` look at them",
         )
     database = loading.claims_database(command.conf, command.database)
-    migration.check_ready(database, needed=("claims", "claim_hosts"))
+    migration.check_ready(database, needed=inspection.CLAIM_TABLES)
     return database
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler import exit_codes
+from scheduler.claims import loading
 from scheduler.cli.command import Base, List, Names, Text, action, argument
 from scheduler.db import inspection, migration
 from scheduler.db.migration import SYNC_COMMAND
@@ -78,7 +79,9 @@ def check(command: Base, _args: Any) -> Any:
 
     The exit status is 1 if one of them cannot be used.
     """
-    found = inspection.configured(command.databases)
+    is_other = command.conf.claims.connection
+    claimed = loading.claims_database(command.conf, command.database) if is_other else None
+    found = inspection.configured(command.databases, claimed)
     if all(each.failure is None for each in found):
         found += inspection.cells(command.databases)
     if any(each.failure is not None for each in found):

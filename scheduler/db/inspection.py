@@ -26,6 +26,8 @@ LOG = logging.getLogger(__name__)
 
 #: Without these an API database does not tell what a scheduler has to know.
 NEEDED_API_TABLES = ("aggregates", "aggregate_hosts", "aggregate_metadata")
+#: Tables that claims are in.
+CLAIM_TABLES = ("claims", "claim_hosts")
 
 #: Table and columns of the indexes that reads of changed rows use.
 #: Nova's own databases have none on timestamps: there such reads scan whole tables.
@@ -76,7 +78,8 @@ class Finding:
         return f"{is_one}; it lacks {lacks}: {', '.join(self.missing)}"
 
 
-def configured(databases: Databases) -> list[Finding]:
+def configured(databases: Databases, claimed: Database | None = None) -> list[Finding]:
+    """Findings for the main and API databases, and for the one of claims where it is another."""
     main, api = databases.main, databases.api
     of_interest = (*CELL_TABLES, *API_TABLES) if api is main else CELL_TABLES
     found = [_examine(main, main.option, (NEEDED_TABLES, of_interest))]
@@ -84,6 +87,8 @@ def configured(databases: Databases) -> list[Finding]:
         found = [dataclasses.replace(found[0], may_write_service=_may_write_service(main))]
     if api is not main:
         found.append(_examine(api, api.option, (NEEDED_API_TABLES, API_TABLES)))
+    if claimed is not None:
+        found.append(_examine(claimed, claimed.option, (CLAIM_TABLES, CLAIM_TABLES)))
     return found
 
 

@@ -98,6 +98,11 @@ def test_check_finds_what_does_not_answer(nova, config_file, check):
     configure(config_file, nova.urls["cell0"], AWAY)
     status, rows = check()
     assert (status, rows["[api_database] connection"]["usable"]) == (exit_codes.FAILURE, "no")
+    configure(config_file, nova.urls["cell0"], nova.urls["api"])
+    with pathlib.Path(config_file).open("a", encoding="utf-8") as file:
+        file.write(f"[claims]\nconnection = {AWAY}\n")
+    status, rows = check()
+    assert (status, rows["[claims] connection"]["usable"]) == (exit_codes.FAILURE, "no")
 
 
 @pytest.mark.usefixtures("on_nova")
