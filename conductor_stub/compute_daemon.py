@@ -65,7 +65,9 @@ class ComputeService(Worker):
         """Register, serve, announce, report; at the end, running builds are finished first."""
         database = Database.from_conf(self._conf)
         ending.callback(database.dispose)
-        transport, clients = _connected(self._conf, ending)
+        transport = get_transport(self._conf)
+        ending.callback(transport.cleanup)
+        clients = Clients(transport, self._conf)
         hosts = ComputeHosts(
             self._conf, database, clients, self._plans, self._settings, luck=self._luck
         )
@@ -89,17 +91,11 @@ class ComputeService(Worker):
         LOG.info("Serving as %d compute hosts", len(hosts.hosts))
 
 
-def _connected(conf: cfg.ConfigOpts, ending: contextlib.ExitStack) -> tuple[RPCTransport, Clients]:
-    """The bus and those on it, not connected yet; raises ConfigurationError."""
-    transport = get_transport(conf)
-    ending.callback(transport.cleanup)
-    return transport, Clients(transport, conf)
-
-
 def check_clients(conf: cfg.ConfigOpts, _databases: Databases) -> None:
-    """Make the clients and let them go again; raises ConfigurationError."""
-    with contextlib.ExitStack() as ending:
-        _connected(conf, ending)
+    """Make the clients, which do not connect; raises ConfigurationError."""
+    bus = get_transport(conf)
+    Clients(bus, conf)
+    bus.cleanup()
 
 
 def serve(transport: RPCTransport, hosts: ComputeHosts, ending: contextlib.ExitStack) -> None:
