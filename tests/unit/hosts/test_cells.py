@@ -265,15 +265,6 @@ def test_a_cell_that_comes_after_any_number_of_reloads_is_read_as_they_asked(man
     assert changes.system_metadata == {server.uuid: {"image_os": "plan9"}}
 
 
-def test_a_cell_moves_to_another_database(manager, nova, make_url):
-    nova.urls["b"] = make_url()
-    nova_layouts.create(nova.urls["b"], nova.release, nova_layouts.CELL)
-    nova.add_hosts("b", ["moved"])
-    nova.map_cell("b", database_connection=nova.urls["b"])
-    manager.reconfigure(builders.a_conf(), lambda: None)
-    assert seen(manager) == ["a1", "a2", "moved"]
-
-
 def test_no_cells_are_a_warning_and_no_hosts(make_url, managers, caplog):
     nova = Nova(make_url)
     manager = managers(nova.urls["cell0"], nova.urls["api"])
