@@ -60,15 +60,6 @@ def test_a_step_may_only_change_something(either):
     assert (first["passed"], changed, last["passed"]) == ([H1, H2], {}, [H2])
 
 
-def test_a_case_names_options_and_driver():
-    given = {"service_down_time": 5, "report_interval": 10}
-    case = a_case(a_fleet(1), config={"DEFAULT": given}, driver="chance_scheduler")
-    conf = configuration(case, NEWTON)
-    assert (conf.scheduler.driver, conf.scheduler.semantics) == ("chance_scheduler", "newton")
-    assert conf.filter_scheduler.enabled_filters == ["RamFilter"]
-    assert (conf.service_down_time, conf.report_interval) == (25, 10)
-
-
 @pytest.mark.parametrize(
     ("config", "part"),
     [
