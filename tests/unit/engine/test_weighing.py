@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 
 from scheduler import semantics
-from scheduler.engine.evaluation import (
-    weigh,
-)
+from scheduler.engine.evaluation import weigh
 from scheduler.weights.base import BaseHostWeigher
-from scheduler.weights.ram import RAMWeigher
-from tests.builders import a_conf, a_fleet, a_request, candidates, names
+from tests.builders import a_fleet, a_request, candidates, names
 
 
 def ranked(weighers, table, request=None, chosen=semantics.CURRENT):
@@ -59,17 +56,3 @@ def test_a_weigher_of_havana_has_its_multiplier_under_the_older_name():
 
     table = a_fleet({"num_instances": 3}, {"num_instances": 1})
     assert ranked([Fewest()], table)[0] == ["h2", "h1"]
-
-
-def test_every_part_can_be_read_again():
-    """Raw values, bounds, normalised and weighted values, in the order of the candidates."""
-    table = a_fleet({"free_ram_mb": 1024}, {"free_ram_mb": 4096}, {"free_ram_mb": 2048})
-
-    hosts, totals, [part] = ranked([RAMWeigher(a_conf(ram_weight_multiplier=2.0))], table)
-
-    assert (part.name, part.raw.tolist()) == ("RAMWeigher", [1024, 4096, 2048])
-    assert (part.multiplier, part.bounds) == (2.0, (0, 4096.0))
-    assert part.normalised.tolist() == [0.25, 1.0, 0.5]
-    assert part.weighted.tolist() == [0.5, 2.0, 1.0]
-    assert part.at(np.array([2, 0])).weighted.tolist() == [1.0, 0.5]
-    assert (hosts, totals.tolist()) == (["h2", "h3", "h1"], [2.0, 1.0, 0.5])
