@@ -1,7 +1,6 @@
 """Every decision leaves one record: kept within bytes, told once, whatever the driver is."""
 
 import json
-import threading
 
 import pytest
 
@@ -10,7 +9,6 @@ from scheduler.engine.record import SELECTED, DecisionRecord
 from scheduler.explain.answer import to_dict
 from scheduler.explain.recorder import Memory, Recorder, size_of
 from scheduler.manager import SchedulerManager
-from scheduler.threads import BatchThread
 from tests.builders import a_conf, a_request
 from tests.unit.drivers.scheduling import a_driver
 from tests.unit.evaluation.builders import a_fleet
@@ -126,22 +124,6 @@ def test_callers_get_counts_if_that_is_wanted(exposes):
         manager.select_destinations(Context, spec_obj=request, instance_uuids=UUIDS)
     assert sorted(str(caught.value)) == sorted(text + counts * exposes)
     assert manager.recorder.records[0].failure == text
-
-
-def test_deferred_work_is_done_soon_and_too_much_is_left_out():
-    order = []
-    may_go = threading.Event()
-
-    def handle(numbers):
-        may_go.wait(60.0)
-        order.extend(numbers)
-
-    deferred = BatchThread("test", handle, 256)
-    accepted = [number for number in range(1000) if deferred.put(number)]
-    may_go.set()
-    assert deferred.close(60.0) == 0
-    assert 256 <= len(accepted) < 1000
-    assert order == accepted
 
 
 @pytest.mark.parametrize(
