@@ -93,21 +93,3 @@ def test_the_fake_driver_places_nothing():
     assert driver.select_destinations(None, a_request(), UUIDS[:2]) == []
     assert driver.run_periodic_tasks(None) is None
     assert driver.hosts_up(None, "compute") == ["h1"]
-
-
-class CountingFilter(BaseHostFilter):
-    """Third-party code that counts how often it is asked."""
-
-    asked = 0
-
-    def host_passes(self, host_state, spec_obj):
-        self.asked += 1
-        return True
-
-
-def test_60_a_filter_listed_twice_runs_twice():
-    driver = a_driver(a_fleet(4096, 2048), **foreign("CountingFilter", "CountingFilter"))
-    select(driver, a_request())
-    assert driver.settings.policy.chain.filters[0].asked == 4
-    names = [each.name for each in driver.recorder.records[-1].filters]
-    assert names == ["CountingFilter", "CountingFilter"]
