@@ -197,6 +197,17 @@ class Connection(pyamqp.Connection):
         HEARTBEATS.keep(self)
         return result
 
+    def heartbeat_tick(self, rate: int = 2) -> None:
+        """Send a heartbeat if it is time; raises an error if the broker has been silent too long.
+
+        The connection is dropped then: to close it the libraries would wait for the broker.
+        """
+        try:
+            super().heartbeat_tick(rate)
+        except BROKEN:
+            self.collect()
+            raise
+
     def send_late_heartbeat(self) -> None:
         """Send a heartbeat if the library is late with it, which it only is while others compute.
 

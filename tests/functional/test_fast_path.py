@@ -16,6 +16,7 @@ from scheduler.rpc.server import Server
 from tests.waiting import wait_until
 from tests.world.connection import RawCaller, enveloped
 from tests.world.deployment import render
+from tests.world.proxy import Proxy
 
 PING = {"method": "ping", "namespace": "baseapi", "version": "1.0", "args": {"arg": "é"}}
 DEEP = []
@@ -141,6 +142,16 @@ def test_answers_come_where_the_connections_broke(bus, way):
         gate.open.set()
         assert [raw.answer_to(call)["result"] for call in calls] == [*range(CALLS)]
         assert raw.call(PING)["failure"] is None
+
+
+@WAYS
+def test_answers_come_where_connections_went_silent(bus, way):
+    with RawCaller(bus.url) as raw, Proxy(bus.rabbitmq.port) as cable:
+        bus.url = bus.url.replace(f":{bus.rabbitmq.port}/", f":{cable.port}/")
+        with bus.server(way, heartbeat_timeout_threshold=2):
+            raw.call(PING)
+            cable.silence()
+            assert raw.answer_to(raw.send(PING), 30)["failure"] is None
 
 
 def test_a_caller_that_is_gone_holds_nobody_up(bus):

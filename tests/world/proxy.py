@@ -27,6 +27,7 @@ class Proxy:
         self._socket = socket.socket()
         self._socket.bind((address, 0))
         self._connected: set[socket.socket] = set()
+        self._silenced: set[socket.socket] = set()
         self.port = int(self._socket.getsockname()[1])
 
     def __enter__(self) -> Self:
@@ -51,6 +52,10 @@ class Proxy:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
 
+    def silence(self) -> None:
+        """Nothing comes through the connections that are open, no end either; new ones work."""
+        self._silenced |= self._connected
+
     def _accept(self) -> None:
         with contextlib.suppress(OSError):  # closed
             while True:
@@ -69,9 +74,9 @@ class Proxy:
             while data := source.recv(_CHUNK_BYTES):
                 if is_delayed and self.delay_seconds:
                     time.sleep(self.delay_seconds)
-                if not self.is_silent:
+                if not self.is_silent and source not in self._silenced:
                     sink.sendall(data)
         self._connected.discard(source)
-        for each in (source, sink):
+        for each in () if source in self._silenced else (source, sink):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
