@@ -25,6 +25,8 @@ LOG = logging.getLogger(__name__)
 
 FAST, LIBRARY = "fast", "library"
 """The ways that a request can take from the bus."""
+AGAIN_SECONDS = 1.0
+"""Pause before a server subscribes once more."""
 
 
 class Server(RPCServer):
@@ -68,7 +70,14 @@ class Server(RPCServer):
 
     def _create_listener(self) -> Any:
         connection.SERVED[self._queue] = self.deliveries
-        listener = super()._create_listener()
+        try:
+            listener = super()._create_listener()
+        except oslo_messaging.MessageDeliveryFailure as error:
+            # A queue may end with its last consumer just before it is bound, and in a cluster
+            # another node may not know it yet.
+            LOG.info("Subscribing once more: %s", error)
+            time.sleep(AGAIN_SECONDS)
+            listener = super()._create_listener()
         if self._is_fast:
             self._fast = fastpath.FastPath(listener, self.deliveries, self._limits)
         return Subscription(listener, self.deliveries, self._fast)

@@ -204,3 +204,20 @@ def test_an_error_around_the_dispatcher_reaches_the_caller_and_the_log(transport
     server._process_incoming([incoming])
     assert replies == [AttributeError]
     assert "A request could not be handed to the dispatcher" in caplog.text
+
+
+def test_a_server_whose_queue_ends_meanwhile_subscribes_once_more(transport, monkeypatch):
+    listen, problems = transport._driver.listen, [oslo_messaging.MessageDeliveryFailure("no queue")]
+
+    def failing_once(*arguments):
+        if problems:
+            raise problems.pop()
+        return listen(*arguments)
+
+    monkeypatch.setattr(transport._driver, "listen", failing_once)
+    monkeypatch.setattr("scheduler.rpc.server.AGAIN_SECONDS", 0)
+    server = Server(transport, "scheduler", "here", [])
+    server.start()
+    assert server.is_listening
+    server.stop()
+    server.wait()
