@@ -18,7 +18,7 @@ from scheduler.claims.reader import ClaimReader
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.db import migration
 from scheduler.db.database import FAILURES, Database, is_atomic
-from scheduler.db.limits import TransactionLimits
+from scheduler.db.databases import CLAIMS_OPTION, claims_database
 from scheduler.hosts.host_state import Fitting
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
@@ -26,7 +26,6 @@ from scheduler.hosts.table import HostTable
 LOG = logging.getLogger(__name__)
 
 OPTION: Final = "[scheduler] claims"
-CONNECTION: Final = "[claims] connection"
 NONE, DATABASE, PLACEMENT = "none", "database", "placement"
 #: By back end the attribute of drivers whose decisions it claims, and a warning about others.
 _SERVED: Final = {
@@ -102,27 +101,9 @@ def check_ready(conf: cfg.ConfigOpts, database: Database) -> None:
     fault = "has no tables for claims" if found is None else "is not to be written to"
     raise errors.ConfigurationError(
         option=OPTION,
-        reason=f"{claimed.masked_url} {fault}: set {CONNECTION} to a database that "
+        reason=f"{claimed.masked_url} {fault}: set {CLAIMS_OPTION} to a database that "
         f"{migration.SYNC_COMMAND} has made, or this option to none",
     )
-
-
-def claims_database(conf: cfg.ConfigOpts, database: Database) -> Database:
-    """The database of ``[claims] connection``, else *database*; raises ConfigurationError.
-
-    On a server it has connections of its own, which keep no lock for long.
-    """
-    url, options = conf.claims.connection, conf.claims
-    if not url and database.dialect_name == "sqlite":
-        return database
-    claimed = database.sibling(
-        url or database.url,
-        CONNECTION if url else database.option,
-        is_read_only=not url and database.is_read_only,
-        limits=TransactionLimits(options.idle_transaction_seconds, options.lock_wait_seconds),
-    )
-    database.remember(claimed)
-    return claimed
 
 
 def settle(conf: cfg.ConfigOpts, database: Database, driver: Any = None) -> None:
@@ -139,7 +120,7 @@ def settle(conf: cfg.ConfigOpts, database: Database, driver: Any = None) -> None
     elif not conf.claims.connection and database.is_read_only:
         hindrance = f"{database.masked_url} is not to be written to"
     elif not conf.claims.connection and migration.version(database) is None:
-        hindrance = f"{database.masked_url} has no tables for that; see {CONNECTION}"
+        hindrance = f"{database.masked_url} has no tables for that; see {CLAIMS_OPTION}"
     if hindrance is None:
         LOG.info("Hosts are claimed in %s", claims_database(conf, database).masked_url)
     else:

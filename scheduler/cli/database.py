@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler import exit_codes
-from scheduler.claims import loading
 from scheduler.cli.command import Base, List, Names, Text, action, argument
 from scheduler.db import inspection, migration
+from scheduler.db.databases import claims_database
 from scheduler.db.migration import SYNC_COMMAND
 
 WRITES = {True: "yes", False: "no", None: "not needed"}
@@ -80,7 +80,7 @@ def check(command: Base, _args: Any) -> Any:
     The exit status is 1 if one of them cannot be used.
     """
     is_other = command.conf.claims.connection
-    claimed = loading.claims_database(command.conf, command.database) if is_other else None
+    claimed = claims_database(command.conf, command.database) if is_other else None
     found = inspection.configured(command.databases, claimed)
     if all(each.failure is None for each in found):
         found += inspection.cells(command.databases)

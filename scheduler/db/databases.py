@@ -22,9 +22,11 @@ from scheduler.conf import database as database_conf
 from scheduler.db import rows, services
 from scheduler.db import url as db_url
 from scheduler.db.database import FAILURES, Database, configured_settings
+from scheduler.db.limits import TransactionLimits
 from scheduler.db.tables import cell_mappings, compute_nodes, host_mappings
 
 API_OPTION = "[api_database] connection"
+CLAIMS_OPTION = "[claims] connection"
 #: The cell of the instances that never got a host; never scheduled to.
 CELL0_UUID = str(uuid.UUID(int=0))
 
@@ -121,6 +123,24 @@ def list_cells(connection: sa.Connection) -> list[objects.CellMapping]:
     return [
         rows.to_object(objects.CellMapping, row) for row in rows.read(connection, cell_mappings)
     ]
+
+
+def claims_database(conf: cfg.ConfigOpts, database: Database) -> Database:
+    """The database of ``[claims] connection``, else *database*; raises ConfigurationError.
+
+    On a server it has connections of its own, which keep no lock for long.
+    """
+    url, options = conf.claims.connection, conf.claims
+    if not url and database.dialect_name == "sqlite":
+        return database
+    claimed = database.sibling(
+        url or database.url,
+        CLAIMS_OPTION if url else database.option,
+        is_read_only=not url and database.is_read_only,
+        limits=TransactionLimits(options.idle_transaction_seconds, options.lock_wait_seconds),
+    )
+    database.remember(claimed)
+    return claimed
 
 
 LOG = logging.getLogger(__name__)
