@@ -1,7 +1,6 @@
 """Claims in a real Placement service: candidates, claims, races, repeats and outages."""
 
 import json
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -87,26 +86,6 @@ def test_all_instances_or_none_are_claimed(fleet):
     hosts = worker.hosts("req-2", names[:3])
     assert sorted(hosts) == ["p1", "p2", "p3"]
     assert [fleet.host_of(name) for name in names[:3]] == [[host] for host in hosts]
-
-
-@BOTH
-def test_workers_that_race_fill_the_fleet_and_no_more(fleet):
-    three_hosts(fleet)
-    workers = [a_worker(fleet) for _ in range(2)]
-    names = [a_name() for _ in range(16)]
-
-    def ask(number):
-        try:
-            return workers[number % 2].hosts(f"req-{number}", [names[number]], MB // 4)[0]
-        except errors.NoValidHost:
-            return None
-
-    with ThreadPoolExecutor(8) as pool:
-        hosts = list(pool.map(ask, range(16)))
-    assert Counter(filter(None, hosts)) == {"p1": 4, "p2": 4, "p3": 4}
-    for name, host in zip(names, hosts, strict=True):
-        assert fleet.host_of(name) == ([host] if host else [])
-    assert set(fleet.used_mb().values()) == {MB}
 
 
 @BOTH
