@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.db.database import Database
 from scheduler.hosts import refresh
-from scheduler.hosts.refresh import SteadyClock, is_due
+from scheduler.hosts.refresh import SteadyClock
 
 BEGAN = 1_000_000.0
 HOUR = 3600.0
@@ -115,17 +115,3 @@ def test_while_nobody_can_say_the_time_goes_on(machine):
 
 def test_the_time_of_a_database_that_is_away_is_not_known(tmp_path):
     assert Database(f"sqlite:///{tmp_path}/no/such/folder/db.sqlite").server_time() is None
-
-
-@pytest.mark.parametrize(
-    ("done_at", "now", "expected"),
-    [
-        pytest.param(float("-inf"), 5.0, True, id="never done"),
-        pytest.param(100.0, 100.0, False, id="just done"),
-        pytest.param(100.0, 109.9, False, id="a while ago"),
-        pytest.param(100.0, 110.0, True, id="long ago"),
-        pytest.param(100.0, 99.0, True, id="the clock was set back"),
-    ],
-)
-def test_when_something_is_due(done_at, now, expected):
-    assert is_due(done_at, 10.0, now) is expected
