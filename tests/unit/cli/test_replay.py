@@ -40,23 +40,30 @@ def test_pages_and_numbers_are_the_same_each_time(replay, tmp_path):
         numbers.append(out)
     assert pages[0] == pages[1]
     assert b"x: hours" in pages[0]
+    assert not [each for each in (b"<script", b"http", b"url(") if each in pages[0]]
     assert numbers[0] == numbers[1]
     found = json.loads(numbers[0])
     assert list(found["configurations"]) == ["configured", STACKING]
     assert found["configurations"]["configured"]["requests"] == 4
     assert found["settings"][STACKING] == ["ram_allocation_ratio=1", STACKING]
+    (difference,) = found["differences"]
+    assert difference["elsewhere"] > 0
+    assert difference["refused_only_by"] == {"configured": 1, STACKING: 0}
+    assert difference["first"]["configured"].startswith("host-1, host-2 were chosen")
+    assert difference["first"][STACKING].startswith("host-1 (x2) was chosen")
 
 
 def test_other_fleets_and_another_file(replay, tmp_path):
-    other = tmp_path / "stacking.conf"
+    other, page = tmp_path / "stack <&>.conf", tmp_path / "page.html"
     other.write_text("[filter_scheduler]\nram_weight_multiplier = -1\n")
     scaled = ("--scale-hosts", "0.5", "--add-hosts", "like:host-1:3", "--without-host", "host-2")
     status, out, _err = replay(*FLEET, "--seed", "3", *scaled[2:], "-f", "json")
     assert status == exit_codes.OK
     assert json.loads(out)["configurations"]["configured"]["end"]["hosts"] == 6
-    status, out, _err = replay(*FLEET, "--against", str(other), "--compact")
+    status, out, _err = replay(*FLEET, "--against", str(other), "--compact", "-o", str(page))
     assert status == exit_codes.OK
-    assert "only by stacking" in " ".join(out.split())
+    assert "stack &lt;&amp;&gt;" in page.read_text()
+    assert "only by stack <&>" in " ".join(out.split())
     assert "Smallest fleet that holds this workload: 2 hosts" in " ".join(out.split())
     status, out, _err = replay(*FLEET, *scaled[:2], "-f", "json")
     assert json.loads(out)["configurations"]["configured"]["end"]["hosts"] == 2
