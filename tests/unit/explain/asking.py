@@ -9,6 +9,14 @@ from rich.console import Console
 from scheduler.explain import rendering
 from scheduler.explain.answer import answer
 
+UUID = "00000000-0000-4000-a000-000000000001"
+
+
+class Context:
+    """The context of the request that is asked about."""
+
+    request_id = "req-7"
+
 
 def told(manager: Any, name: str, host: str | None = None) -> Any:
     """The records of *name*; what travels over the bus is JSON."""

@@ -6,14 +6,9 @@ from scheduler.manager import SchedulerManager
 from tests.builders import a_conf, a_request
 from tests.unit.drivers.scheduling import a_driver
 from tests.unit.evaluation.builders import a_fleet, a_service
-from tests.unit.explain.asking import printed, told
+from tests.unit.explain.asking import UUID, Context, printed, told
 
-UUID = "00000000-0000-4000-a000-000000000001"
 FILTERS = ["RamFilter", "DiskFilter", "ComputeFilter"]
-
-
-class Context:
-    request_id = "req-7"
 
 
 def decided(request=None):

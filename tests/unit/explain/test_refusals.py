@@ -8,19 +8,14 @@ from scheduler.manager import SchedulerManager
 from tests.builders import a_conf, a_request
 from tests.unit.drivers.scheduling import a_driver
 from tests.unit.evaluation.builders import a_fleet, a_service
-from tests.unit.explain.asking import printed, told
+from tests.unit.explain.asking import UUID, Context, printed, told
 
-UUID = "00000000-0000-4000-a000-000000000001"
 FILTERS = [
     *("AvailabilityZoneFilter", "RamFilter", "CoreFilter", "DiskFilter", "ComputeFilter"),
     *("IoOpsFilter", "AggregateInstanceExtraSpecsFilter", *PLACEMENT_FILTERS[1:]),
     *("NUMATopologyFilter", "PciPassthroughFilter"),
 ]
 LONG_AGO = "2026-11-20T20:00:00Z"
-
-
-class Context:
-    request_id = "req-7"
 
 
 def an_aggregate(number, hosts, **metadata):

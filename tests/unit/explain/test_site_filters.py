@@ -13,14 +13,9 @@ from scheduler.weights import BaseHostWeigher
 from tests.builders import a_request
 from tests.unit.drivers.scheduling import a_driver
 from tests.unit.evaluation.builders import a_fleet
-from tests.unit.explain.asking import printed, told
+from tests.unit.explain.asking import UUID, Context, printed, told
 
-UUID = "00000000-0000-4000-a000-000000000001"
 BUSY = Reason("busy.hosts", "Too busy.")
-
-
-class Context:
-    request_id = "req-7"
 
 
 class Full(BaseHostFilter):
