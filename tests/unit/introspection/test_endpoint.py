@@ -4,7 +4,6 @@ import contextlib
 import pathlib
 from types import SimpleNamespace
 
-import oslo_messaging
 import pytest
 
 from scheduler import errors
@@ -26,10 +25,7 @@ def test_a_worker_says_who_it_is_and_refuses_what_it_does_not_know():
         asked.worker({}, bogus=1)
 
 
-def test_exactly_the_listed_methods_are_within_reach_and_documented():
-    asked = IntrospectionEndpoint(Subject(a_conf(), MANAGER, 1, 1))
-    policy = oslo_messaging.ExplicitRPCAccessPolicy()
-    assert {name for name in dir(asked) if policy.is_allowed(asked, name)} == METHODS.keys()
+def test_every_method_is_documented():
     text = DOCUMENTED.read_text(encoding="utf-8")
     assert [name for name in METHODS if f"| `{name}` |" not in text] == []
 
