@@ -124,20 +124,6 @@ def test_hosts_that_are_disabled_or_taken_out_get_nothing():
     assert set(hosts_of(fleet)) == set(UUIDS[:2])
 
 
-def test_a_copy_changes_on_its_own_and_decides_alike():
-    fleet = a_fleet()
-    outcome = fleet.place(a_request(), UUIDS[:3])
-    twin, before = fleet.copy(), numbers(fleet)
-    there = twin.place(a_request(flavor={"memory_mb": 2048}), UUIDS[3:8])
-    twin.remove([twin.reservations.of(UUIDS[:1])[0]])
-    assert numbers(fleet) == before
-    assert set(hosts_of(fleet)) == set(UUIDS[:3])
-    here = fleet.place(a_request(flavor={"memory_mb": 2048}), UUIDS[3:8])
-    assert [each.key for each in here.servers] == [each.key for each in there.servers]
-    fleet.remove([*outcome.servers, *here.servers])
-    assert sum(numbers(fleet)["num_instances"]) == 0
-
-
 def test_a_fleet_that_was_read_keeps_down_hosts_and_adopts_its_servers():
     node = {"host": "a", "hypervisor_hostname": "a", "updated_at": NOW, "created_at": NOW}
     usage = {"vcpus": 8, "vcpus_used": 1, "memory_mb": 8192, "free_ram_mb": 7680}
