@@ -14,13 +14,13 @@ import pytest
 import sqlalchemy as sa
 
 from scheduler import objects
-from scheduler.concurrency import EVENTLET, THREADING
+from scheduler.concurrency import EVENTLET
 from tests.functional.conftest import ServingScheduler
-from tests.functional.slow_filter import COMPUTE_HINT, PAUSE_HINT
+from tests.functional.slow_filter import PAUSE_HINT
 from tests.unit.objects.wire_samples import comparable
 from tests.waiting import wait_until
 from tests.world import fleet
-from tests.world.bus import WIRE, a_context, recorded, scheduler_api
+from tests.world.bus import WIRE, recorded
 from tests.world.connection import RawCaller, failure_of
 from tests.world.process import BACKENDS
 
@@ -262,25 +262,6 @@ def test_a_slow_request_shows_that_it_lives(caller):
     assert reply.keys() == answer.keys()
     assert (reply["failure"], reply["ending"]) == (None, True)
     assert len(reply["result"][0]) == 2
-
-
-@pytest.mark.parametrize(
-    ("recorded_scheduler", "hint"),
-    [(EVENTLET, PAUSE_HINT), (THREADING, COMPUTE_HINT)],
-    indirect=["recorded_scheduler"],
-)
-def test_a_caller_with_little_patience_gets_a_thousand_servers(recorded_scheduler, tmp_path, hint):
-    """The request takes longer than ``rpc_response_timeout``, which only bounds the silence."""
-    patience_seconds = 4
-    uuids = [str(uuid.uuid4()) for _ in range(1000)]
-    hints = {hint: ["0.0015"]}  # for each of the three hosts and each server
-    spec = fleet.a_spec(uuids[0], num_instances=len(uuids), scheduler_hints=hints)
-    url = recorded_scheduler.transport_url
-    began = time.monotonic()
-    with scheduler_api(tmp_path, url, response_seconds=patience_seconds) as api:
-        chosen = api.select_destinations(a_context(), spec, uuids, True, True)
-    assert time.monotonic() - began > patience_seconds
-    assert len(chosen) == len(uuids)
 
 
 @ONE_BACKEND
