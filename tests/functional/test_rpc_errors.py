@@ -38,8 +38,6 @@ REFUSED = {
         OURS, "IncompatibleObjectVersion", "2.0"),
 }  # fmt: skip
 
-TOO_LARGE = 17 * 1024 * 1024
-
 # Bodies in which nobody can find out whom to answer.
 UNREADABLE = (
     *((body, "application/json") for body in ("{not json", b"\xff\xfe\x00", "", "7", "[]")),
@@ -96,17 +94,6 @@ def test_a_bare_message_is_read_as_old_senders_mean_it(raw):
     assert raw.answer_to(keys["_msg_id"])["result"]["arg"] == PING["args"]["arg"]
     failure = failure_of(raw.answer_to(without_method["_msg_id"]))
     assert failure["class"] == "InvalidRequest"
-
-
-@pytest.mark.parametrize("compression", [None, "gzip", "bzip2"])
-def test_the_sender_of_a_message_that_is_too_large_is_told(raw, compression):
-    keys = raw.call_keys()
-    call = {**keys, **PING, **keys, "args": {"arg": "x" * TOO_LARGE}}  # of which the end is missed
-    body = enveloped(call)
-    raw.publish(body, compression=compression)
-    failure = failure_of(raw.answer_to(keys["_msg_id"]))
-    assert failure["class"] == "InvalidRequest"
-    assert "[scheduler] max_message_bytes" in failure["message"]
 
 
 @pytest.mark.parametrize("compression", ["gzip", "bzip2", "lzma"])
