@@ -25,24 +25,6 @@ def a_worker(fleet, **options):
     return Worker(fleet.database, fleet.placement.settings, **options)
 
 
-def test_one_question_and_one_claim_for_a_server_with_alternates(fleet):
-    for host in ("p1", "p2", "p3"):
-        fleet.add(host)
-    worker, name = a_worker(fleet), a_name()
-    worker.select("req-1", [a_name()], 512)
-    worker.calls.clear()
-    ((chosen, *others),) = worker.select("req-2", [name], 512)
-    assert [method for method, _path in worker.calls] == ["GET", "PUT"]
-    assert worker.asked_about() == [chosen.compute_node_uuid]
-    for each in (chosen, *others):
-        assert json.loads(each.allocation_request) == {
-            "allocations": {
-                each.compute_node_uuid: {"resources": {"DISK_GB": 1, "MEMORY_MB": 512, "VCPU": 1}}
-            },
-            "mappings": {"": [each.compute_node_uuid]},
-        }
-
-
 def test_alternates_that_need_more_than_room_are_asked_about_once(fleet):
     nodes = [fleet.add(host, traits=["CUSTOM_RARE"]) for host in ("p1", "p2", "p3")]
     worker = a_worker(fleet)
