@@ -5,7 +5,7 @@ import pytest
 
 from conductor_stub.compute import registration
 from scheduler import errors, objects
-from scheduler.db import compute_nodes, services
+from scheduler.db import services
 from scheduler.db.database import Database
 from scheduler.db.tables import compute_nodes as nodes_table
 from scheduler.db.tables import services as services_table
@@ -38,20 +38,6 @@ def test_a_second_upsert_changes_only_what_it_names(conn):
     assert is_fresh(after["updated_at"])
 
 
-def test_many_nodes_at_once_keep_their_order(conn):
-    put_node(conn, "h2", "other", node_values())
-    put_node(conn, "h2", "n2", node_values())
-    nodes = [
-        node_values(host=f"h{n}", hypervisor_hostname=f"n{n}", **({"running_vms": 1} if n else {}))
-        for n in range(4)
-    ]
-    ids = registration.put_nodes(conn, nodes)
-    by_id = {node.id: node.hypervisor_hostname for node in compute_nodes.list_all(conn)}
-    assert [by_id[node_id] for node_id in ids] == ["n0", "n1", "n2", "n3"]
-    found = compute_nodes.list_all(conn, host="h2")
-    assert [node.hypervisor_hostname for node in found] == ["other", "n2"]
-
-
 def test_documents_become_json(conn):
     pool = objects.PciDevicePool(vendor_id="8086", product_id="1572", count=2)
     values = node_values(
@@ -69,15 +55,6 @@ def test_documents_become_json(conn):
     assert [pool.count for pool in Pools.from_text(row["pci_stats"]).pools] == [2]
     assert json.loads(row["cpu_info"]) == {"arch": "x86_64"}
     assert (row["host_ip"], row["ram_allocation_ratio"]) == ("10.0.0.11", 1.5)
-
-
-def test_usage(conn):
-    node_id = put_node(conn, "h1", "n1", node_values())
-    registration.update_node(conn, node_id, {"vcpus_used": 3, "stats": {"a": "1"}}, NOW)
-    (row,) = columns(conn, nodes_table)
-    assert (row["vcpus_used"], row["stats"], row["updated_at"]) == (3, '{"a": "1"}', NOW)
-    registration.update_node(conn, node_id, {"vcpus_used": 4})
-    assert is_fresh(columns(conn, nodes_table)[0]["updated_at"])
 
 
 def test_a_new_service_has_every_value_that_nova_cannot_read_as_null(conn):
