@@ -93,8 +93,10 @@ def test_a_gap_of_ages_is_sampled_no_more_often_than_can_be_seen(replay, tmp_pat
 
 def test_lenient_replays_say_what_they_left_out(replay, tmp_path):
     (tmp_path / "day.csv").write_text(f"{DAY}9001,,x,1,,\n")
-    status, out, _err = replay("--fleet", "4 × 64 cores/100 GiB", "--lenient")
+    page = tmp_path / "page.html"
+    status, out, _err = replay("--fleet", "4 × 64 cores/100 GiB", "--lenient", "-o", str(page))
     assert status == exit_codes.OK
+    assert "day.csv, line 6: flavor" in page.read_text()
     said = " ".join(out.split())
     assert "day.csv, line 6: flavor 'x' is neither VCPUS/GIB[/DISK_GB] nor a known name" in said
     assert "day.csv, line 5: flavor 64/256: No host fits: RamFilter removed all 4 hosts" in said
