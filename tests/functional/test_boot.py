@@ -84,6 +84,19 @@ def test_the_caching_driver_sees_a_host_that_comes_later(deployment, transport_u
     wait_until(ends_there, 60, "a server on the host that came later")
 
 
+def test_the_chance_driver_takes_any_host_that_is_up(deployment, transport_url, sqlite_url):
+    cloud = deployment(transport_url, sqlite_url, "chance_scheduler").start(3)
+    disabled, *up = (each["host"] for each in cloud.manage("host", "list"))
+    cloud.command("nova-scheduler-manage", "service", "set", "--disable", disabled, "nova-compute")
+
+    servers = boot(cloud, "m1.tiny", "--count", "8", "--ignore-host", up[0])
+
+    assert states(servers) == {"ACTIVE"}
+    assert set(hosts(servers)) == {up[1]}
+    delete(cloud, servers)
+    assert cloud.servers() == []
+
+
 def test_servers_are_booted_on_postgresql(deployment, transport_url, postgresql_url):
     """Other tests boot on SQLite and MariaDB."""
     cloud = deployment(transport_url, postgresql_url).start(2)
