@@ -1,6 +1,7 @@
 """The commands on servers there are, and what all commands on servers share."""
 
 import argparse
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -42,10 +43,10 @@ class OnBus(bus.OnBus):
 
 def _seconds(text: str) -> float:
     """A time that may be endless; anything else is a usage error."""
-    seconds = float(text)
-    if not seconds >= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return seconds
+    with contextlib.suppress(ValueError):
+        if (seconds := float(text)) >= 0:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
 
 
 def wait_arguments(what: str) -> tuple[Argument, Argument]:

@@ -160,6 +160,7 @@ ON_THE_COMMAND_LINE = {
     "a wrong option": (f"{MANAGE} host list --zones x", ("--zones", "--help"), exit_codes.USAGE),
     "a wrong option of a daemon": (f"{DAEMON} --hots", ("--hots", "--help"), exit_codes.USAGE),
     "a time that is none": (f"{BOOT} --timeout nan", ("--timeout", "'nan'"), exit_codes.USAGE),
+    "a time that is a word": (f"{BOOT} --timeout soon", ("'soon' is not",), exit_codes.USAGE),
     "a name that is too long": (f"{BOOT} {'x' * 256}", ("255 characters",), exit_codes.USAGE),
     "a wrong option of the stub": (f"{STUB} list --hots", ("--hots",), exit_codes.USAGE),
     "no hosts of the stub": ("nova-compute-stub --hosts 0", ("hosts",), 1),
