@@ -120,11 +120,7 @@ class Wish:
 
     def for_fleet(self) -> str:
         """The query for every host that would do, at most ``limit`` candidates if that is set."""
-        limit = [("limit", str(self.limit))] if self.limit is not None else []
-        suffixes = sum(each.requester_id is not None for each in self.groups)
-        return self._text(
-            [pair for each in self.groups for pair in _pairs_of(each)], suffixes, limit
-        )
+        return self._text(self.groups, self.limit)
 
     def for_node(self, node: str, shared: Set[str]) -> str | None:
         """The query whether *node* would do; None where only that for the fleet can tell.
@@ -132,30 +128,25 @@ class Wish:
         ``in_tree`` rules out the providers that others share: classes that are *shared* go into
         groups of their own without it.
         """
-        pairs: list[tuple[str, str]] = []
-        suffixes = 0
+        groups = []
         for group in self.groups:
-            suffixes += group.requester_id is not None
             separate = sorted(shared & group.resources.keys())
-            if separate and group.requester_id is not None:
-                pairs += _pairs_of(group)
+            groups.append(own := group.copy())
+            if separate and own.requester_id is not None:
                 continue
-            if separate and (self.policy == ISOLATE or len(separate) == len(group.resources)):
+            if separate and (self.policy == ISOLATE or len(separate) == len(own.resources)):
                 return None
-            own = {name: group.resources[name] for name in group.resources.keys() - separate}
-            pairs += _pairs_of(group, own, node)
-            suffixes += len(separate)
+            if own.resources:  # only such a group can be bound to a tree
+                own.in_tree = own.in_tree or node
             for number, name in enumerate(separate):
-                other = Group(
-                    requester_id=f"{_SHARED_SUFFIX}{number}",
-                    resources={name: group.resources[name]},
-                    forbidden_traits=group.forbidden_traits,
-                    forbidden_aggregates=group.forbidden_aggregates,
-                )
-                pairs += _pairs_of(other)
-        if not any(key.startswith("in_tree") for key, _value in pairs):
+                other = Group(requester_id=f"{_SHARED_SUFFIX}{number}")
+                other.resources = {name: own.resources.pop(name)}
+                other.forbidden_traits = own.forbidden_traits
+                other.forbidden_aggregates = own.forbidden_aggregates
+                groups.append(other)
+        if not any(each.in_tree for each in groups):
             return None
-        return self._text(pairs, suffixes, [("limit", str(self.node_limit))])
+        return self._text(groups, self.node_limit)
 
     @property
     def amounts(self) -> Counter[str]:
@@ -192,14 +183,16 @@ class Wish:
         mappings = {each.requester_id or "": [node] for each in self.groups if each.resources}
         return {"allocations": {node: {"resources": dict(amounts)}}, "mappings": mappings}
 
-    def _text(
-        self, pairs: list[tuple[str, str]], suffixes: int, more: list[tuple[str, str]]
-    ) -> str:
+    def _text(self, groups: Sequence[Group], limit: int | None) -> str:
         """The query string, keys in order; several groups with a suffix must have a policy."""
+        pairs = [*self.conditions, *itertools.chain.from_iterable(map(_pairs_of, groups))]
+        if limit is not None:
+            pairs.append(("limit", str(limit)))
+        suffixes = sum(each.requester_id is not None for each in groups)
         policy = self.policy or (NO_POLICY if suffixes > 1 else None)
         if policy is not None and suffixes:
-            more = [*more, ("group_policy", policy)]
-        return urllib.parse.urlencode(sorted([*pairs, *self.conditions, *more]))
+            pairs.append(("group_policy", policy))
+        return urllib.parse.urlencode(sorted(pairs))
 
 
 class CandidateQuery:
@@ -371,17 +364,11 @@ def _required_traits(aggregate: Any) -> set[str]:
 # --- the query string -----------------------------------------------------------------------
 
 
-def _pairs_of(
-    group: Group, resources: dict[str, int] | None = None, in_tree: str | None = None
-) -> Iterator[tuple[str, str]]:
-    """Key and value of what *group* asks for, with other *resources* and tree if these are given.
-
-    Only a group with resources can be bound to a tree.
-    """
+def _pairs_of(group: Group) -> Iterator[tuple[str, str]]:
+    """Key and value of what *group* asks for."""
     suffix = group.requester_id or ""
-    resources = group.resources if resources is None else resources
-    if resources:
-        amounts = [f"{name}:{amount}" for name, amount in sorted(resources.items())]
+    if group.resources:
+        amounts = [f"{name}:{amount}" for name, amount in sorted(group.resources.items())]
         yield f"resources{suffix}", ",".join(amounts)
     if traits := _traits(group.required_traits, group.forbidden_traits):
         yield f"required{suffix}", traits
@@ -389,8 +376,8 @@ def _pairs_of(
         yield f"member_of{suffix}", "in:" + ",".join(sorted(each))
     if group.forbidden_aggregates:
         yield f"member_of{suffix}", "!in:" + ",".join(sorted(group.forbidden_aggregates))
-    if in_tree := group.in_tree or (in_tree if resources else None):
-        yield f"in_tree{suffix}", in_tree
+    if group.in_tree:
+        yield f"in_tree{suffix}", group.in_tree
 
 
 def _traits(required: Iterable[str], forbidden: Iterable[str]) -> str:
