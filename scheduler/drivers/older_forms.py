@@ -16,7 +16,6 @@ from scheduler.drivers.filter_scheduler import configured_policy
 from scheduler.engine.evaluation import Policy, evaluate
 from scheduler.hosts.candidates import Candidates, Scope, narrow
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.table import HostTable
 
 OPTION = "[scheduler] driver"
 
@@ -151,7 +150,7 @@ class OlderHostManager:
         return getattr(self.host_manager, name)
 
     def reconfigured(self, conf: Any) -> Callable[[], None]:
-        """Return the function that puts *conf*'s policy in force, for HostStates given later."""
+        """Return the function that puts *conf*'s policy in force."""
         policy = configured_policy(conf, self.host_manager)
 
         def take() -> None:
@@ -164,7 +163,8 @@ class OlderHostManager:
         own = self.host_manager
         own.refresh(getattr(context, "arrived_at", None))
         with own.lock:
-            scope = _PolicyScope(own.table, own.clock(), self.policy)
+            down_time = self.policy.service_down_time_seconds
+            scope = Scope(own.table, own.clock(), down_time, self.policy.fitting)
             return Candidates(scope, own.table.order).states()
 
     def get_filtered_hosts(
@@ -177,7 +177,7 @@ class OlderHostManager:
         states = list(hosts)
         if not states:
             return []
-        policy = self._policy_of(states)
+        policy = self.policy
         with self.host_manager.lock:
             narrowed = narrow(_together(states), spec_obj, policy.semantics)
             if narrowed.skip_filters:
@@ -191,28 +191,14 @@ class OlderHostManager:
         """*hosts* best first, with their weights."""
         if not hosts:
             return []
-        policy = self._policy_of(hosts)
         with self.host_manager.lock:
-            evaluation = evaluate(policy, _together(hosts), spec_obj, skip_filters=True)
+            evaluation = evaluate(self.policy, _together(hosts), spec_obj, skip_filters=True)
         order = np.argsort(-evaluation.totals, kind="stable")
         states = evaluation.hosts.take(order).states()
         return [
             WeighedHost(state, weight)
             for state, weight in zip(states, evaluation.totals[order].tolist(), strict=True)
         ]
-
-    def _policy_of(self, states: Sequence[HostState]) -> Policy:
-        """The one that was in force when the HostStates were given."""
-        policy: Policy = getattr(states[0].scope, "policy", self.policy)
-        return policy
-
-
-class _PolicyScope(Scope):
-    """A scope that remembers for which policy it was made."""
-
-    def __init__(self, table: HostTable, now: float, policy: Policy) -> None:
-        super().__init__(table, now, policy.service_down_time_seconds, policy.fitting)
-        self.policy = policy
 
 
 def _together(states: Sequence[HostState]) -> Candidates:
