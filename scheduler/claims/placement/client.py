@@ -236,13 +236,13 @@ class PlacementClient(ServiceClient):
             before = self.allocations(consumer, requester) if has_read else {}
             kept = before["allocations"] if before.get("allocations") and keeps() else {}
             try:
-                body = _claim_of(requester, request, before, kept)
-                response = self._call(
-                    "PUT", f"/allocations/{consumer}", VERSION, requester, json=body
-                )
+                response = self._put(requester, consumer, request, before, kept)
             except Unavailable as error:
-                if self._is_made(requester, consumer, request, before, kept, error):
+                now = self._amounts_now(requester, consumer)
+                if now == _amounts(request["allocations"]) | _amounts(kept):
                     return before
+                if now != _amounts(before.get("allocations") or {}):
+                    raise Unsure(str(error), before) from error
             else:
                 if response.status_code == NO_CONTENT:
                     return before
@@ -266,28 +266,24 @@ class PlacementClient(ServiceClient):
             return None
         return bool(response.status_code == NO_CONTENT)
 
-    def _is_made(
+    def _put(
         self,
         requester: Requester,
         consumer: str,
         request: dict[str, Any],
         before: Allocations,
         kept: Any,
-        error: Unavailable,
-    ) -> bool:
-        """True when a claim was made whose call ended with *error*; False if nothing changed.
+    ) -> Any:
+        """The response to a claim on what *request* says and what is *kept*."""
+        body = _claim_of(requester, request, before, kept)
+        return self._call("PUT", f"/allocations/{consumer}", VERSION, requester, json=body)
 
-        Raises Unsure where neither can be said.
-        """
+    def _amounts_now(self, requester: Requester, consumer: str) -> dict[str, Any] | None:
+        """What *consumer* has after a call that failed; None where that cannot be said, too."""
         try:
-            now = self.allocations(consumer, requester).get("allocations") or {}
+            return _amounts(self.allocations(consumer, requester).get("allocations") or {})
         except Unavailable:
-            raise Unsure(str(error), before) from error
-        if _amounts(now) == _amounts(request["allocations"]) | _amounts(kept):
-            return True
-        if _amounts(now) != _amounts(before.get("allocations") or {}):
-            raise Unsure(str(error), before) from error
-        return False
+            return None
 
     def give_back(self, requester: Requester, consumer: str, before: Allocations) -> None:
         """Let the instance have what it had *before* a claim that is not to be."""
@@ -298,10 +294,7 @@ class PlacementClient(ServiceClient):
             self.pause(pause_before(attempt))
             now = self.allocations(consumer, requester)
             try:
-                body = _claim_of(requester, before, now, {})
-                response = self._call(
-                    "PUT", f"/allocations/{consumer}", VERSION, requester, json=body
-                )
+                response = self._put(requester, consumer, before, now, {})
             except Unavailable as error:
                 problem = str(error)
                 continue
