@@ -1,16 +1,20 @@
-"""Check every option at the start: a bad value may not wait for the first request."""
+"""Check every option at the start: a bad value may not wait for the first request.
+
+Options that are accepted without effect are here, too.  The many options of Nova that a scheduler
+never had are ignored silently.
+"""
 
 import logging as stdlib_logging
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Final
 
 from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.conf import ignored, names
+from scheduler.conf import names
 
 LOG = logging.getLogger(__name__)
 
@@ -35,6 +39,58 @@ BAD_VALUE = re.compile(
     re.DOTALL,
 )
 
+_HELP: Final = "No effect; accepted for old command lines."
+
+#: Of old command lines (reference page service, section 9), so that old init scripts still start.
+COMMAND_LINE: Final[list[cfg.Opt]] = [
+    cfg.BoolOpt("verbose", short="v", default=False, help=_HELP),
+    cfg.BoolOpt("watch-log-file", default=False, help=_HELP),
+    cfg.StrOpt("log-format", help=_HELP),
+]
+REMOTE_DEBUG: Final[list[cfg.Opt]] = [cfg.StrOpt(name, help=_HELP) for name in ("host", "port")]
+
+_MANAGER: Final = "nova.scheduler.manager.SchedulerManager"
+
+#: Options of Nova, then of this project's older releases, that would change what a scheduler does:
+#: group, option, the text that is as good as none, and what to do or to know.
+WITHOUT_EFFECT: Final[tuple[tuple[str, cfg.Opt, str, str], ...]] = (
+    ("cells", cfg.BoolOpt("enable"), "", "cells of the first version are not known here"),
+    ("DEFAULT", cfg.BoolOpt("monkey_patch"), "", "functions are not wrapped"),
+    (
+        "conductor",
+        cfg.StrOpt("topic", default="conductor"),
+        "conductor",
+        "conductors are asked on the topic conductor",
+    ),
+    ("DEFAULT", cfg.StrOpt("scheduler_manager"), _MANAGER, "the manager is always this project's"),
+    ("scheduler", cfg.StrOpt("standing_results_bytes"), "", "no results are kept between requests"),
+    ("scheduler", cfg.StrOpt("broker_management_url"), "", "`broker check` asks the broker itself"),
+)
+#: The one of them by which a Nova with Placement decides.
+DECIDING: Final = "[DEFAULT] scheduler_manager"
+#: By what is now: options of ``[DEFAULT]`` that schedulers had before Havana.
+GONE: Final = {
+    "the driver is [scheduler] driver": (
+        "compute_scheduler_driver volume_scheduler_driver network_scheduler_driver "
+        "default_scheduler_driver scheduler_default_driver"
+    ),
+    "weighers and their multipliers took its place, see [filter_scheduler]": (
+        "least_cost_functions least_cost_scheduler_cost_functions noop_cost_fn_weight "
+        "compute_fill_first_cost_fn_weight retry_host_cost_fn_weight"
+    ),
+    "filters ask each host what it has left": "max_cores max_gigabytes max_networks",
+    "enable the filters that are to be asked": "skip_isolated_core_check",
+}
+
+
+def register_ignored(conf: cfg.ConfigOpts) -> None:
+    """Register what has no effect; the command line of *conf* must not have been parsed yet."""
+    # The library's own before its release 8 is one of them.
+    conf.register_cli_opts([each for each in COMMAND_LINE if each.dest not in conf])
+    conf.register_cli_opts(REMOTE_DEBUG, group="remote_debug")
+    for group, option, _harmless, _instead in WITHOUT_EFFECT:
+        conf.register_opt(option, group=names.section(group))
+
 
 def validate(conf: cfg.ConfigOpts) -> None:
     """Check the value of every registered option and what must hold between them.
@@ -50,18 +106,16 @@ def validate(conf: cfg.ConfigOpts) -> None:
 def problems(conf: cfg.ConfigOpts) -> list[errors.ConfigurationError]:
     """Everything wrong; bad values get their defaults, so that more is found."""
     found = []
+    conf.clear_override("service_down_time")  # which an earlier check may have replaced
+    for group, name, _minimum in MINIMA:
+        conf.clear_override(name, names.section(group))
     for group, name in names.registered(conf):
-        try:
-            _value(conf, group, name)
-        except errors.ConfigurationError as error:
+        if (error := _fault(conf, group, name)) is not None:
             found.append(error)
             default = names.option(group, name).default
             conf.set_override(name, default, names.section(group))
-    for replace in (_clamp, _service_down_time):
-        try:
-            replace(conf)
-        except errors.ConfigurationError as error:
-            found.append(error)
+    _clamp(conf)
+    _service_down_time(conf)
     return [*found, *_contradictions(conf)]
 
 
@@ -74,28 +128,38 @@ def questions(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[tuple[str,
     if (conf.scheduler.workers or 0) > most:
         reason = f"{conf.scheduler.workers} processes, where {most} are more than enough"
         yield "[scheduler] workers", reason, ""
-    for group, name, instead in ignored.without_effect(conf):
-        yield f"[{group}] {name}", f"it has no effect here: {instead}", ""
-    for setting, instead in ignored.gone(paths):
-        yield f"[{setting.group}] {setting.name}", f"it is gone: {instead}", setting.place
+    for option, reason in _without_effect(conf):
+        yield option, reason, ""
+    for setting in names.settings(paths):
+        for instead, several in GONE.items():
+            if setting.group == names.DEFAULT and setting.plain_name in several.split():
+                yield f"[{setting.group}] {setting.name}", f"it is gone: {instead}", setting.place
 
 
-def _value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
-    """The value of one option, with errors that name its group."""
+def _without_effect(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
+    """Options that are set to something that would count, each with what to say."""
+    for group, option, harmless, instead in WITHOUT_EFFECT:
+        value = names.value(conf, group, option.dest)
+        if value and value != harmless:
+            yield f"[{group}] {option.dest}", f"it has no effect here: {instead}"
+
+
+def _fault(conf: cfg.ConfigOpts, group: str, name: str) -> errors.ConfigurationError | None:
+    """The error on the value of one option, which names its group; None if it is a good one."""
+    option = f"[{group}] {name}"
     try:
         value = names.value(conf, group, name)
     except (cfg.Error, ValueError) as error:
-        option, reason = f"[{group}] {name}", str(error)
-        found = BAD_VALUE.fullmatch(reason)
-        if found is not None:
+        reason = str(error)
+        if (found := BAD_VALUE.fullmatch(reason)) is not None:
             option, reason = f"{option} ({found['place']})", found["reason"]
-        raise errors.ConfigurationError(option=option, reason=reason) from error
+        return errors.ConfigurationError(option=option, reason=reason)
     if value is None:
         # An empty number is read as None, which few of them can be.
         known = names.option(group, name)
         if known.default is not None and isinstance(known.type, cfg.types.Number):
-            raise errors.ConfigurationError(option=f"[{group}] {name}", reason="must not be empty")
-    return value
+            return errors.ConfigurationError(option=option, reason="must not be empty")
+    return None
 
 
 def _contradictions(conf: cfg.ConfigOpts) -> Iterator[errors.ConfigurationError]:
@@ -111,13 +175,16 @@ def _contradictions(conf: cfg.ConfigOpts) -> Iterator[errors.ConfigurationError]
     if conf.scheduler.max_attempts < 1:
         reason = "Invalid value for 'scheduler_max_attempts', must be >= 1"
         yield errors.ConfigurationError(option="[scheduler] max_attempts", reason=reason)
-    yield from ignored.refused(conf)
+    if conf.scheduler.claims == "placement" and not conf.scheduler.accept_options_without_effect:
+        for option, reason in _without_effect(conf):
+            if option == DECIDING:
+                instead = "[scheduler] accept_options_without_effect = true starts all the same"
+                yield errors.ConfigurationError(option=option, reason=f"{reason}; {instead}")
 
 
 def _clamp(conf: cfg.ConfigOpts) -> None:
     for group, name, minimum in MINIMA:
-        conf.clear_override(name, names.section(group))
-        number = _value(conf, group, name)
+        number = names.value(conf, group, name)
         if number < minimum:
             text = "Option [%s] %s is %s, below its minimum; %s is used instead."
             LOG.warning(text, group, name, number, minimum)
@@ -125,9 +192,7 @@ def _clamp(conf: cfg.ConfigOpts) -> None:
 
 
 def _service_down_time(conf: cfg.ConfigOpts) -> None:
-    conf.clear_override("service_down_time")
-    down_time = _value(conf, "DEFAULT", "service_down_time")
-    interval = _value(conf, "DEFAULT", "report_interval")
+    down_time, interval = conf.service_down_time, conf.report_interval
     if down_time > interval:
         return
     replacement = int(interval * 2.5)

@@ -24,7 +24,6 @@ from scheduler.conf import (
     command_line,
     default,
     filter_scheduler,
-    ignored,
     mistakes,
     names,
 )
@@ -251,7 +250,7 @@ def _read(conf: cfg.ConfigOpts, source: Source, description: str | None = None) 
 def _register(conf: cfg.ConfigOpts, source: Source) -> None:
     conf.clear()
     logging.register_options(conf)
-    ignored.register(conf)
+    check.register_ignored(conf)
     conf.register_cli_opts(source.cli_opts)
     if source.is_daemon:
         service = names.listed_defaults("oslo.service.service")
