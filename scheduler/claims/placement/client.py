@@ -279,7 +279,7 @@ class PlacementClient(ServiceClient):
         return self._call("PUT", f"/allocations/{consumer}", VERSION, requester, json=body)
 
     def _amounts_now(self, requester: Requester, consumer: str) -> dict[str, Any] | None:
-        """Amounts that *consumer* has after a call that failed; None if they cannot be read either."""
+        """Amounts of *consumer* after a call that failed; None if they cannot be read either."""
         try:
             return _amounts(self.allocations(consumer, requester).get("allocations") or {})
         except Unavailable:
