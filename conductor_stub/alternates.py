@@ -16,7 +16,7 @@ from oslo_db import exception as db_exception
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from conductor_stub.records import Candidate
+from conductor_stub.records import limits_of
 from scheduler import errors, objects
 from scheduler.claims import amounts, loading
 from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
@@ -63,16 +63,19 @@ class Claims:
         """Give back what the instance has on one node, which it has left."""
 
     def choose(
-        self, context: Any, spec: objects.RequestSpec, uuid: str, candidates: list[Candidate]
-    ) -> Candidate:
+        self,
+        context: Any,
+        spec: objects.RequestSpec,
+        uuid: str,
+        candidates: list[objects.Selection],
+    ) -> objects.Selection:
         """Take the first candidate that can be claimed, and those before it, off the list.
 
         Raises MaxRetriesExceeded when there is none.
         """
         while candidates:
             chosen = candidates.pop(0)
-            # Without a selection it is from an older scheduler, whose hosts want no claim.
-            if chosen.selection is None or self.claim(context, spec, uuid, chosen.selection):
+            if self.claim(context, spec, uuid, chosen):
                 return chosen
         raise errors.MaxRetriesExceeded(
             reason=f"Exhausted all hosts available for retrying build failures for instance {uuid}."
@@ -85,11 +88,11 @@ def allocation_request(selection: objects.Selection) -> dict[str, Any] | None:
     return json.loads(text) if text else None
 
 
-def note_providers(spec: objects.RequestSpec | None, chosen: Candidate) -> None:
+def note_providers(spec: objects.RequestSpec | None, chosen: objects.Selection) -> None:
     """Note in the resource groups of *spec* the providers of the allocation of *chosen*."""
-    if spec is None or chosen.selection is None:
+    if spec is None:
         return
-    mappings = (allocation_request(chosen.selection) or {}).get("mappings") or {}
+    mappings = (allocation_request(chosen) or {}).get("mappings") or {}
     for group in spec.requested_resources or ():
         if group.requester_id in mappings:
             group.provider_uuids = mappings[group.requester_id]
@@ -118,7 +121,7 @@ class AlternateClaims(Claims):
 
         False if it does not fit there any more, or if others are always faster.
         """
-        limits = {} if selection.limits is None else selection.limits.to_dict()
+        limits = limits_of(selection)
         amount = Consumption.from_request(spec, limits, self._fitting)
         values = {
             "consumer_uuid": uuid,

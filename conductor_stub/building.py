@@ -14,7 +14,7 @@ from conductor_stub.alternates import Claims
 from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.failures import Failures
 from conductor_stub.planning import Planner
-from conductor_stub.records import Candidate, Order, Plan, selections, take_first
+from conductor_stub.records import Order, Plan, limits_of, take_first
 from scheduler import errors, objects
 from scheduler.db.database import Database
 
@@ -37,7 +37,9 @@ class Builder:
     claims: Claims
     default_zone: str
 
-    def build(self, plan: Plan, instance: objects.Instance, candidates: list[Candidate]) -> None:
+    def build(
+        self, plan: Plan, instance: objects.Instance, candidates: list[objects.Selection]
+    ) -> None:
         """Build *instance* on the first candidate to be had; a failure ends this build only."""
         try:
             self._build(plan, instance, candidates)
@@ -49,7 +51,9 @@ class Builder:
             context, legacy, spec = plan.order.context, plan.legacy_spec, plan.request_spec
             self.failures.end_build(context, instance, error, legacy, attempts, spec)
 
-    def _build(self, plan: Plan, instance: objects.Instance, candidates: list[Candidate]) -> None:
+    def _build(
+        self, plan: Plan, instance: objects.Instance, candidates: list[objects.Selection]
+    ) -> None:
         elevated, uuid = plan.order.context.elevated(), instance.uuid
         if plan.needs_claim:
             chosen = self.claims.choose(elevated, plan.spec, uuid, candidates)
@@ -69,14 +73,14 @@ class Builder:
             return
         LOG.debug(
             "Selected host: %s; Selected node: %s; Alternates: %s",
-            chosen.host,
-            chosen.node,
-            [(each.host, each.node) for each in candidates],
+            chosen.service_host,
+            chosen.nodename,
+            [(each.service_host, each.nodename) for each in candidates],
             extra={"instance_uuid": uuid},
         )
         self.compute.cast(
             plan.order.context,
-            chosen.host,
+            chosen.service_host,
             "build_and_run_instance",
             **plan.order.arguments(),
             instance=prepared[0],
@@ -84,9 +88,9 @@ class Builder:
             legacy_spec=plan.legacy_spec,
             filter_properties=properties,
             block_device_mapping=prepared[1],
-            node=chosen.node,
-            limits=chosen.limits,
-            host_list=selections(candidates),
+            node=chosen.nodename,
+            limits=limits_of(chosen),
+            host_list=candidates,
             accel_uuids=[],
         )
 
@@ -151,7 +155,7 @@ class Builder:
 
 
 def _spec_for_host(
-    plan: Plan, properties: dict[str, object], chosen: Candidate
+    plan: Plan, properties: dict[str, object], chosen: objects.Selection
 ) -> objects.RequestSpec:
     if plan.is_new:
         spec = plan.spec.copy()

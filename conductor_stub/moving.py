@@ -12,9 +12,9 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from conductor_stub import alternates, planning, request_dicts
+from conductor_stub import alternates, request_dicts
 from conductor_stub.building import Builder
-from conductor_stub.records import Candidate, MoveRequest, selections, take_first
+from conductor_stub.records import MoveRequest, limits_of, take_first
 from scheduler import errors, objects
 from scheduler.db import instances
 from scheduler.rpc.context import RequestContext
@@ -54,7 +54,7 @@ class Mover:
             raise
         self.builder.compute.cast(
             context,
-            chosen.host,
+            chosen.service_host,
             "prep_resize",
             instance=instance,
             flavor=flavor,
@@ -62,10 +62,10 @@ class Mover:
             request_spec=spec,
             legacy_spec=request_dicts.legacy_spec_of(spec),
             filter_properties=request_dicts.populate_filter_properties(properties, chosen),
-            node=chosen.node,
+            node=chosen.nodename,
             clean_shutdown=request.clean_shutdown,
             migration=None,  # no record of it is kept here
-            host_list=selections(rest),
+            host_list=rest,
         )
 
     def unshelve(
@@ -97,12 +97,12 @@ class Mover:
             return
         self.builder.compute.cast(
             context,
-            chosen.host,
+            chosen.service_host,
             "unshelve_instance",
             instance=instance,
             image=request_dicts.plain(spec.image) or {},
             filter_properties=request_dicts.populate_filter_properties(properties, chosen),
-            node=chosen.node,
+            node=chosen.nodename,
             request_spec=spec,
             accel_uuids=[],
         )
@@ -125,7 +125,7 @@ class Mover:
             except Exception as error:
                 self.builder.failures.end_move(context, instance, error, "rebuild_server", spec)
                 raise
-            host, node, limits = chosen.host, chosen.node, chosen.limits
+            host, node, limits = chosen.service_host, chosen.nodename, limits_of(chosen)
         self.builder.compute.cast(
             context,
             host,
@@ -159,13 +159,13 @@ class Mover:
         instance: objects.Instance,
         spec: objects.RequestSpec,
         host_list: list[objects.Selection] | None,
-    ) -> tuple[Candidate, list[Candidate]]:
+    ) -> tuple[objects.Selection, list[objects.Selection]]:
         """The host to go to, booked, and the alternates that are left."""
         if host_list is None:
             candidates = self.builder.planner.hosts_for(context, [spec])[0]
             chosen = take_first(candidates, instance.uuid)
         else:
-            candidates = [planning.candidate_of_selection(each) for each in host_list]
+            candidates = list(host_list)
             chosen = self.builder.claims.choose(context.elevated(), spec, instance.uuid, candidates)
         alternates.note_providers(spec, chosen)
         return chosen, candidates

@@ -4,14 +4,14 @@ Reference page conductor, sections 3.4 and 3.5, section 5 (steps 2 to 4) and sec
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import oslo_messaging as messaging
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from conductor_stub.records import Candidate, HostLists, Order, Plan
+from conductor_stub.records import HostLists, Order, Plan
 from conductor_stub.rpcapi import SchedulerAPI
 from conductor_stub.server_rows import group_of
 from scheduler import errors, objects
@@ -68,9 +68,7 @@ class Planner:
         LOG.debug("Rescheduling: %s", given is not None)
         spec = objects.RequestSpec.from_primitives(legacy_spec, properties)
         if given is not None:
-            host_lists = [
-                [candidate_of_selection(each) for each in alternates or ()] for alternates in given
-            ]
+            host_lists = [list(alternates or ()) for alternates in given]
         else:
             if self._fill_in_group([spec], uuids[0]):
                 properties.update(_group_properties(spec.instance_group))
@@ -117,17 +115,12 @@ class Planner:
         """Per instance the chosen host and its alternates; raises NoValidHost and other answers."""
         begun = time.monotonic()
         try:
-            selections = self._scheduler.select_destinations(
+            host_lists: HostLists = self._scheduler.select_destinations(
                 context, spec, uuids, return_objects=True, return_alternates=True
             )
         except errors.SelectionObjectsWithOldRPCVersionNotSupported:
             replies = self._repeated_on_timeout(context, spec, uuids)
-            host_lists = [  # the chance driver's limits are null
-                [Candidate(each["host"], each["nodename"], each["limits"] or {}, None)]
-                for each in replies
-            ]
-        else:
-            host_lists = [[candidate_of_selection(each) for each in row] for row in selections]
+            host_lists = [[_selection(each)] for each in replies]
         LOG.debug(
             "Took %.2f seconds to select destinations for %d instance(s).",
             time.monotonic() - begun,
@@ -150,10 +143,10 @@ class Planner:
         return self._scheduler.select_destinations(context, spec, uuids)
 
 
-def candidate_of_selection(selection: objects.Selection) -> Candidate:
-    """One host of today's reply."""
-    limits = selection.limits.to_dict() if selection.limits is not None else {}
-    return Candidate(selection.service_host, selection.nodename, limits, selection)
+def _selection(reply: Mapping[str, Any]) -> objects.Selection:
+    """The host that an older scheduler names; the chance driver's limits are null."""
+    limits = objects.SchedulerLimits.from_dict(reply["limits"] or {})
+    return objects.Selection(service_host=reply["host"], nodename=reply["nodename"], limits=limits)
 
 
 def _group_properties(group: objects.InstanceGroup) -> dict[str, Any]:

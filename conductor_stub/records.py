@@ -18,33 +18,20 @@ def refuse_unknown(given: Iterable[str], known: str) -> None:
             raise errors.InvalidRequest(field=name, reason="no such argument")
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A host for one instance, from a Selection or from the dict of an older scheduler.
-
-    *selection* is None for the latter: nothing can be booked there and nothing passed on.
-    """
-
-    host: str
-    node: str | None
-    limits: dict[str, Any]
-    selection: objects.Selection | None
+HostLists = list[list[objects.Selection]]
 
 
-HostLists = list[list[Candidate]]
+def limits_of(selection: objects.Selection) -> dict[str, Any]:
+    """The limits of a host by name; empty where filters noted none."""
+    return {} if selection.limits is None else selection.limits.to_dict()
 
 
-def take_first(candidates: list[Candidate], instance_uuid: str) -> Candidate:
+def take_first(candidates: list[objects.Selection], instance_uuid: str) -> objects.Selection:
     """The first candidate, which leaves the list; raises NoValidHost when there is none."""
     if not candidates:
         reason = f"The scheduler named no host for instance {instance_uuid}."
         raise errors.NoValidHost(reason=reason)
     return candidates.pop(0)
-
-
-def selections(candidates: Iterable[Candidate]) -> list[objects.Selection]:
-    """The candidates that can be passed on."""
-    return [each.selection for each in candidates if each.selection is not None]
 
 
 @dataclass(frozen=True)

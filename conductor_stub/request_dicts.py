@@ -11,7 +11,7 @@ from typing import Any
 from oslo_log import log as logging
 from oslo_serialization import jsonutils
 
-from conductor_stub.records import Candidate
+from conductor_stub.records import limits_of
 from scheduler import errors, objects
 
 LOG = logging.getLogger(__name__)
@@ -117,13 +117,15 @@ def populate_retry(
     return counted
 
 
-def populate_filter_properties(properties: Mapping[str, Any], chosen: Candidate) -> dict[str, Any]:
+def populate_filter_properties(
+    properties: Mapping[str, Any], chosen: objects.Selection
+) -> dict[str, Any]:
     """The properties of one instance on the host *chosen*; forced hosts carry no limits."""
     local = copy.deepcopy(dict(properties))
     if local.get("retry"):
-        local["retry"].setdefault("hosts", []).append([chosen.host, chosen.node])
+        local["retry"].setdefault("hosts", []).append([chosen.service_host, chosen.nodename])
     if not local.get("force_hosts"):
-        local["limits"] = dict(chosen.limits)
+        local["limits"] = limits_of(chosen)
     return local
 
 

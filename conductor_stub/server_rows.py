@@ -13,7 +13,6 @@ from oslo_log import log as logging
 from sqlalchemy import Connection
 
 from conductor_stub import wire_objects
-from conductor_stub.records import Candidate
 from scheduler import errors, objects
 from scheduler.db import aggregates, groups, instances, rows, services
 from scheduler.db.tables import (
@@ -213,7 +212,7 @@ def create_server(conn: Connection, new: wire_objects.BuildRequest) -> bool:
 def prepare_build(
     conn: Connection,
     instance: objects.Instance,
-    chosen: Candidate,
+    chosen: objects.Selection,
     attempts: int,
     default_zone: str | None,
 ) -> tuple[objects.Instance, wire_objects.BlockDeviceMappingList] | None:
@@ -243,14 +242,13 @@ def _api_is_old(conn: Connection) -> bool:
     return bool(known) and min(known) < FIRST_API_WITH_BUILD_REQUESTS
 
 
-def _zone(conn: Connection, chosen: Candidate, default: str) -> str | None:
-    selection = chosen.selection
-    if selection is not None and selection.is_set("availability_zone"):
-        return selection.availability_zone
+def _zone(conn: Connection, chosen: objects.Selection, default: str) -> str | None:
+    if chosen.is_set("availability_zone"):
+        return chosen.availability_zone
     zones = (
         aggregate.availability_zone
         for aggregate in aggregates.list_all(conn)
-        if chosen.host in aggregate.hosts
+        if chosen.service_host in aggregate.hosts
     )
     return next((zone for zone in zones if zone), default)
 

@@ -57,7 +57,8 @@ def test_only_the_old_call_is_repeated(database, capped, timeouts, max_attempts,
     scheduler = Scheduler([OLD_REPLY], capped, timeouts)
     with nullcontext() if answered else pytest.raises(messaging.MessagingTimeout):
         ((only,),) = hosts_for(database, scheduler, scheduler__max_attempts=max_attempts)
-        assert (only.host, only.node, only.limits) == ("a", "n", OLD_REPLY["limits"])
+        assert (only.service_host, only.nodename) == ("a", "n")
+        assert only.limits.to_dict() == {"memory_mb": 98304}
     assert scheduler.sent == [(builders.UUIDS[:1], not capped, not capped)] * calls
 
 

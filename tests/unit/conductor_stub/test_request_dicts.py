@@ -5,11 +5,11 @@ import logging
 import pytest
 
 from conductor_stub import request_dicts
-from conductor_stub.records import Candidate
+from scheduler import objects
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.driving import tried
 
-HOST = Candidate("h", "n", {"vcpu": 4}, None)
+HOST = objects.Selection(service_host="h", nodename="n", limits=objects.SchedulerLimits(vcpu=4))
 UUID = "f4a0f8c0-0000-4000-8000-000000000001"
 LIMITS = {"limits": {"vcpu": 4}}
 TWICE = {"num_attempts": 2, "hosts": [["cmp0", "cmp0"], ["h", "n"]]}
