@@ -161,7 +161,7 @@ def boot_request(conn: Connection, arguments: argparse.Namespace, conf: Any) -> 
     hints: dict[str, list[str]] = {}
     for key, value in arguments.hint:
         hints.setdefault(key, []).append(value)
-    flavor = cli_servers.flavor_named(conn, arguments.flavor)
+    flavor = api.find_flavor(conn, arguments.flavor)
     image = booting.image_of(arguments.image, dict(arguments.image_property))
     return BootRequest(
         name=arguments.name,

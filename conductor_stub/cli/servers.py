@@ -5,8 +5,6 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from sqlalchemy import Connection
-
 from conductor_stub import booting, servers
 from conductor_stub.booting import Wishes
 from conductor_stub.compute_rpcapi import ComputeAPI
@@ -16,8 +14,8 @@ from conductor_stub.server_rows import FLAVOR_SIZES, update_if
 from conductor_stub.servers import Server, delete_server, read, watch
 from scheduler import errors, exit_codes, objects
 from scheduler.cli import bus, command, fleet
+from scheduler.cli.api import find_flavor
 from scheduler.cli.command import Argument, argument
-from scheduler.db import flavors
 from scheduler.rpc.context import RequestContext
 
 REMOTE_ADDRESS = "127.0.0.1"
@@ -61,14 +59,6 @@ def wait_arguments(what: str) -> tuple[Argument, Argument]:
             help="how long to wait at most (default: %(default)g)",
         ),
     )
-
-
-def flavor_named(conn: Connection, name_or_id: str) -> objects.Flavor:
-    """The flavor of that name or else of that id; raises FlavorNotFound."""
-    try:
-        return flavors.get(conn, "name", name_or_id)
-    except errors.FlavorNotFound:
-        return flavors.get(conn, "flavorid", name_or_id)
 
 
 _SERVER = argument("server", metavar="SERVER", help="name or id")
@@ -160,7 +150,7 @@ class _Move(OnBus, command.List):
             (server,) = servers.find(conn, [parsed_args.server])
             flavor = server.instance.flavor
             if "flavor" in parsed_args:
-                flavor = flavor_named(conn, parsed_args.flavor)
+                flavor = find_flavor(conn, parsed_args.flavor)
         request = self._request(server, flavor)
         with self.bus() as connection:
             self._begin(server)

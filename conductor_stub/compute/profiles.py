@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from scheduler import errors
-from scheduler.objects.numa import MAX_CPU
+from scheduler.objects.numa import MAX_CPU, parse_cpu_spec
 
 DEFAULT_FILE = pathlib.Path(__file__).parents[1] / "profiles" / "default.yaml"
 ZONE_KEY = "availability_zone"
@@ -90,15 +90,10 @@ def _cpu_set(value: Any, where: str) -> frozenset[int]:
     """``0-3,8`` or a list of numbers."""
     if isinstance(value, list):
         return frozenset(_list_of(_whole(0))(value, where))
-    cpus: set[int] = set()
-    for part in _scalar(value, where).split(","):
-        first, dash, last = part.strip().partition("-")
-        last = last if dash else first
-        are_numbers = first.isdecimal() and last.isdecimal()
-        if not are_numbers or not int(first) <= int(last) <= MAX_CPU:
-            raise _Wrong(where, f"must be like '0-3,8', up to {MAX_CPU}, not {value!r}")
-        cpus.update(range(int(first), int(last) + 1))
-    return frozenset(cpus)
+    try:
+        return frozenset(parse_cpu_spec(_scalar(value, where)))
+    except ValueError as error:
+        raise _Wrong(where, f"must be like '0-3,8', up to {MAX_CPU}: {error}") from None
 
 
 def _triple(value: Any, where: str) -> tuple[str, ...]:

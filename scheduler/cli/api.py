@@ -209,7 +209,7 @@ def flavor_create(command: Base, connection: Connection, args: Any) -> Any:
 @api_reader(Show, argument("flavor", metavar="FLAVOR", help="its id or name"))
 def flavor_show(_command: Base, connection: Connection, args: Any) -> Any:
     """Show one flavor."""
-    return _flavor_fields(_find_flavor(connection, args.flavor))
+    return _flavor_fields(find_flavor(connection, args.flavor))
 
 
 @api_action(
@@ -218,11 +218,12 @@ def flavor_show(_command: Base, connection: Connection, args: Any) -> Any:
 def flavor_delete(_command: Base, connection: Connection, args: Any) -> dict[str, Any]:
     """Delete flavors; servers built from them keep their size."""
     for text in args.flavors:
-        flavors.delete(connection, _find_flavor(connection, text).id)
+        flavors.delete(connection, find_flavor(connection, text).id)
     return {"deleted": args.flavors}
 
 
-def _find_flavor(connection: Connection, id_or_name: str) -> objects.Flavor:
+def find_flavor(connection: Connection, id_or_name: str) -> objects.Flavor:
+    """The flavor of that id, or else of that name; raises FlavorNotFound."""
     try:
         return flavors.get(connection, "flavorid", id_or_name)
     except errors.FlavorNotFound:
