@@ -177,8 +177,9 @@ docs: $(VENV)/ready-check  ## Write the documentation as HTML; a broken referenc
 	$(RUN)/python -m sphinx -q -W -b html docs docs/_build/html
 
 .PHONY: audit
-audit: $(VENV)/ready-check  ## Look for known weaknesses in what we depend on, if the data can be had
-	@$(RUN)/python -m tests.audit
+audit: $(VENV)/ready-check  ## Look for known weaknesses of the exact versions in constraints.txt
+	@$(RUN)/python -m pip_audit --requirement constraints.txt --no-deps --disable-pip --vulnerability-service osv \
+		--timeout 10 --progress-spinner off
 
 .PHONY: sample-config
 sample-config: $(VENV)/ready-check  ## Write what is made from the options anew: sample, pages
