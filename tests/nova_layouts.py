@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from scheduler.db import tables
 from scheduler.db.layout import API_TABLES, CELL_TABLES
+from tests.world import sql
 
 NEWTON, TODAY = "newton", "today"
 CELL, API = "cell", "api"
@@ -57,16 +58,12 @@ def metadata(release: str, role: str) -> sa.MetaData:
 
 def create(url: str, release: str, role: str) -> None:
     """Make the tables of *release* in the empty database at *url*, and note its version."""
-    engine = sa.create_engine(url)
     version_table, version = VERSIONS[release, role]
     column = "version" if version_table == "migrate_version" else "version_num"
-    try:
-        with engine.begin() as connection:
-            metadata(release, role).create_all(connection)
-            connection.exec_driver_sql(f"CREATE TABLE {version_table} ({column} VARCHAR(32))")
-            connection.exec_driver_sql(f"INSERT INTO {version_table} VALUES ('{version}')")
-    finally:
-        engine.dispose()
+    with sql.transaction(url) as connection:
+        metadata(release, role).create_all(connection)
+        connection.exec_driver_sql(f"CREATE TABLE {version_table} ({column} VARCHAR(32))")
+        connection.exec_driver_sql(f"INSERT INTO {version_table} VALUES ('{version}')")
 
 
 def _copy(

@@ -4,14 +4,13 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import sqlalchemy as sa
-
 from conductor_stub.compute import registration
 from scheduler.db import rows, tables
 from scheduler.db.database import Database
 from scheduler.db.databases import CELL0_UUID
 from tests import nova_layouts
 from tests.nova_layouts import API, CELL, TODAY
+from tests.world import sql
 
 #: Makes an empty database and says its URL.
 MakeUrl = Callable[[], str]
@@ -116,10 +115,6 @@ class Nova:
 
     def execute(self, name: str, statement: str) -> list[Any]:
         """Run one statement; its rows, if it has any."""
-        engine = sa.create_engine(self.urls[name])
-        try:
-            with engine.begin() as connection:
-                result = connection.exec_driver_sql(statement)
-                return list(result) if result.returns_rows else []
-        finally:
-            engine.dispose()
+        with sql.transaction(self.urls[name]) as connection:
+            result = connection.exec_driver_sql(statement)
+            return list(result) if result.returns_rows else []

@@ -1,6 +1,5 @@
 """What happens to the database, and on the way to it."""
 
-import contextlib
 import time
 from collections.abc import Sequence
 
@@ -15,6 +14,7 @@ from tests.faults.world import (
     SILENCE_TIMEOUT_SECONDS,
     World,
 )
+from tests.world import sql
 
 DEADLOCKS = 3
 #: A row that is written when there is hardly room left, and so that it takes much.
@@ -98,12 +98,10 @@ def gone_back(world: World, tables: Sequence[str], *, empties: bool = False) -> 
         if empties:
             world.query(f"TRUNCATE TABLE earlier_{table}")
     world.load.wait_for_answers(ANSWERS_MEANWHILE)
-    with world.connected() as connection, connection.begin():
+    with sql.transaction(world.own_url) as connection:
         for table in tables:
-            connection.execute(sqlalchemy.text(f"DELETE FROM {table}"))
-            connection.execute(
-                sqlalchemy.text(f"INSERT INTO {table} SELECT * FROM earlier_{table}")
-            )
+            connection.exec_driver_sql(f"DELETE FROM {table}")
+            connection.exec_driver_sql(f"INSERT INTO {table} SELECT * FROM earlier_{table}")
     for table in tables:
         world.query(f"ALTER TABLE {table} AUTO_INCREMENT = 1")
         world.query(f"DROP TABLE earlier_{table}")
@@ -133,7 +131,8 @@ def commits_lost(world: World) -> None:
 
 def rows_locked(world: World) -> None:
     """Somebody holds the generations of all hosts, longer than the server lets others wait."""
-    with world.locked("SELECT * FROM claim_hosts FOR UPDATE"):
+    with sql.transaction(world.own_url) as connection:
+        connection.exec_driver_sql("SELECT * FROM claim_hosts FOR UPDATE")
         time.sleep(PAUSE_SECONDS)
 
 
@@ -152,11 +151,11 @@ def _deadlocks(world: World) -> int:
 def _is_victim(world: World) -> bool:
     """Lock what a claim needs last, then what it has by then; whether the server ended us."""
     try:
-        with world.connected() as connection, connection.begin():
+        with sql.transaction(world.own_url) as connection:
             _become_heavy(connection)
-            connection.execute(sqlalchemy.text("SELECT id FROM claims FOR UPDATE"))
+            connection.exec_driver_sql("SELECT id FROM claims FOR UPDATE")
             time.sleep(0.5)
-            connection.execute(sqlalchemy.text("SELECT id FROM claim_hosts FOR UPDATE"))
+            connection.exec_driver_sql("SELECT id FROM claim_hosts FOR UPDATE")
     except exc.OperationalError as error:
         if error.orig is None or error.orig.args[0] != GOT_DEADLOCK:
             raise
@@ -166,8 +165,8 @@ def _is_victim(world: World) -> bool:
 
 def _become_heavy(connection: sqlalchemy.Connection) -> None:
     """The server ends the transaction that changed less."""
-    connection.execute(sqlalchemy.text("CREATE TABLE IF NOT EXISTS ballast (id INT PRIMARY KEY)"))
-    connection.execute(sqlalchemy.text("DELETE FROM ballast"))
+    connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS ballast (id INT PRIMARY KEY)")
+    connection.exec_driver_sql("DELETE FROM ballast")
     values = [{"id": number} for number in range(500)]
     connection.execute(sqlalchemy.text("INSERT INTO ballast VALUES (:id)"), values)
 
@@ -184,23 +183,9 @@ def disk_full(world: World) -> None:
 
 def _write_decoys(world: World, size_bytes: int) -> None:
     """Write rows until the server says that its table is full."""
-    statement = sqlalchemy.text(DECOY)
-    with world.connected() as connection, contextlib.suppress(_Full):
-        while True:
-            _write_one(connection, statement, size_bytes)
-
-
-class _Full(Exception):
-    """The table has no room."""
-
-
-def _write_one(
-    connection: sqlalchemy.Connection, statement: sqlalchemy.TextClause, size_bytes: int
-) -> None:
     try:
-        with connection.begin():
-            connection.execute(statement, {"size": size_bytes})
+        while True:
+            world.query(DECOY, size=size_bytes)
     except exc.DBAPIError as error:
         if error.orig is None or error.orig.args[0] != TABLE_FULL:
             raise
-        raise _Full from error

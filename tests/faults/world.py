@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import sqlalchemy
-
 from conductor_stub.compute import registration
 from conductor_stub.rpcapi import SchedulerAPI
 from scheduler.db.database import Database
@@ -19,7 +17,7 @@ from scheduler.rpc.context import RequestContext
 from tests.faults import bad_filter
 from tests.servers.mariadb import MariaDB
 from tests.servers.rabbitmq import RabbitMQ
-from tests.world import fleet
+from tests.world import fleet, sql
 from tests.world.deployment import Deployment, Settings, render
 from tests.world.disks import SmallDisk
 from tests.world.load import HOST, LOST, Load
@@ -163,26 +161,7 @@ class World:
 
     def query(self, statement: str, **values: Any) -> list[dict[str, Any]]:
         """Ask, or change, the database with an account that may do everything."""
-        with self.connected() as connection, connection.begin():
-            done = connection.execute(sqlalchemy.text(statement), values)
-            return [dict(row) for row in done.mappings()] if done.returns_rows else []
-
-    @contextlib.contextmanager
-    def locked(self, statement: str) -> Iterator[None]:
-        """Keep the locks of *statement*."""
-        with self.connected() as connection, connection.begin():
-            connection.execute(sqlalchemy.text(statement))
-            yield
-
-    @contextlib.contextmanager
-    def connected(self) -> Iterator[sqlalchemy.Connection]:
-        """A connection with an account that may do everything."""
-        engine = sqlalchemy.create_engine(self.own_url)
-        try:
-            with engine.connect() as connection:
-                yield connection
-        finally:
-            engine.dispose()
+        return sql.query(self.own_url, statement, **values)
 
     @contextlib.contextmanager
     def only_room_on(self, host: str) -> Iterator[None]:

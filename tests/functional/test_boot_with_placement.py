@@ -3,11 +3,10 @@
 import signal
 
 import pytest
-import sqlalchemy as sa
 
 from scheduler.conf.filter_scheduler import DEFAULT_FILTERS, PLACEMENT_FILTERS
 from tests.waiting import wait_until
-from tests.world import fleet
+from tests.world import fleet, sql
 from tests.world.booting import WAIT, boot, delete, states
 
 HOSTS = 8
@@ -30,13 +29,8 @@ CHAINS = {
 
 def nodes(database_url):
     """The uuid of every host's node, in SQL apart from the project's own queries."""
-    engine = sa.create_engine(database_url)
-    try:
-        with engine.connect() as connection:
-            query = sa.text("SELECT host, uuid FROM compute_nodes WHERE deleted = 0")
-            return {row.host: row.uuid for row in connection.execute(query)}
-    finally:
-        engine.dispose()
+    found = sql.query(database_url, "SELECT host, uuid FROM compute_nodes WHERE deleted = 0")
+    return {row["host"]: row["uuid"] for row in found}
 
 
 def migrate(cloud, server):

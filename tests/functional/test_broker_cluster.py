@@ -6,7 +6,6 @@ from pathlib import Path
 
 import oslo_messaging
 import pytest
-import sqlalchemy as sa
 
 from scheduler.concurrency import THREADING
 from tests import pages
@@ -14,7 +13,7 @@ from tests.servers import rabbitmq_cluster
 from tests.servers.fixtures import require
 from tests.servers.rabbitmq_cluster import RabbitMQCluster
 from tests.waiting import wait_until
-from tests.world import fleet
+from tests.world import fleet, sql
 from tests.world.bus import a_context, scheduler_api
 from tests.world.fleet import a_spec
 
@@ -55,14 +54,6 @@ def ask(api, server):
             continue
         return str(chosen.service_host), number
     raise AssertionError(f"{server}: never answered")
-
-
-def claims(database_url):
-    engine = sa.create_engine(database_url)
-    with engine.connect() as connection:
-        rows = connection.execute(sa.text("SELECT consumer_uuid, host FROM claims")).all()
-    engine.dispose()
-    return sorted((row[0], row[1]) for row in rows)
 
 
 def queues(node, column):
@@ -112,7 +103,9 @@ def test_no_request_is_lost_with_a_node(cluster, rabbit, deployment, mariadb_url
         cluster.nodes[0].kill()
         assert [each.result() for each in going]
     assert len(placed) == CALLERS * CALLS
-    assert claims(mariadb_url) == sorted((server, host) for server, (host, _n) in placed.items())
+    claims = sql.query(mariadb_url, "SELECT consumer_uuid, host FROM claims")
+    booked = sorted((row["consumer_uuid"], row["host"]) for row in claims)
+    assert booked == sorted((server, host) for server, (host, _n) in placed.items())
     assert kinds["scheduler"] == "quorum"
     assert kinds["scheduler_fanout"] == "stream"
     assert {kind for name, kind in kinds.items() if name.startswith("reply_")} == {"quorum"}

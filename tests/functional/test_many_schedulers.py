@@ -5,12 +5,11 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import sqlalchemy as sa
 
 from scheduler import errors
 from scheduler.concurrency import EVENTLET, THREADING
 from tests.waiting import wait_until
-from tests.world import fleet, usage
+from tests.world import fleet, sql, usage
 from tests.world.booting import boot, delete, states
 from tests.world.bus import a_context, scheduler_api
 from tests.world.fleet import a_spec
@@ -42,13 +41,8 @@ def any_database(request):
 
 def claimed(database_url, state="1 = 1"):
     """The claims on hosts, in SQL apart from the project's own queries."""
-    engine = sa.create_engine(database_url)
-    try:
-        with engine.connect() as connection:
-            query = sa.text(f"SELECT consumer_uuid, host FROM claims WHERE host != '' AND {state}")
-            return list(connection.execute(query))
-    finally:
-        engine.dispose()
+    query = f"SELECT consumer_uuid, host FROM claims WHERE host != '' AND {state}"
+    return sql.query(database_url, query)
 
 
 def open_claims(database_url):
@@ -84,7 +78,7 @@ def test_a_fleet_is_filled_to_the_last_mib_and_no_further(
         placed = {name: host for name, host in answers.items() if host is not None}
     assert Counter(placed.values()) == dict.fromkeys(HOST_NAMES, PER_HOST)
     rows = claimed(any_database)
-    assert {row.consumer_uuid: row.host for row in rows} == placed
+    assert {row["consumer_uuid"]: row["host"] for row in rows} == placed
     assert len(rows) == len(placed) == CAPACITY
     daemons[0].wait_log("ERROR oslo_messaging.notify.messaging", 60)  # the operator is told
 

@@ -5,7 +5,6 @@ import threading
 import uuid
 
 import pytest
-import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
 from scheduler import errors
@@ -17,7 +16,7 @@ from tests.servers.fixtures import require
 from tests.servers.mariadb import MariaDB
 from tests.servers.private import unique_name
 from tests.waiting import wait_until
-from tests.world import fleet
+from tests.world import fleet, sql
 from tests.world.bus import a_context, scheduler_api
 from tests.world.deployment import CommandFailed
 
@@ -156,12 +155,10 @@ def everything(nova):
     """Every row of every database, but those of the scheduler's own service."""
     found = {}
     for name, url in nova.urls.items():
-        engine = sa.create_engine(url)
-        with engine.connect() as connection:
+        with sql.transaction(url) as connection:
             for (table,) in connection.exec_driver_sql("SHOW TABLES").all():
                 rows = connection.exec_driver_sql(f"SELECT * FROM {table}").all()
                 found[f"{name}.{table}"] = [row for row in rows if "nova-scheduler" not in row]
-        engine.dispose()
     return found
 
 

@@ -11,7 +11,6 @@ import uuid
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from scheduler import objects
 from scheduler.concurrency import EVENTLET
@@ -19,7 +18,7 @@ from tests.functional.conftest import ServingScheduler
 from tests.functional.slow_filter import PAUSE_HINT
 from tests.unit.objects.wire_samples import comparable
 from tests.waiting import wait_until
-from tests.world import fleet
+from tests.world import fleet, sql
 from tests.world.bus import WIRE, recorded
 from tests.world.connection import RawCaller, failure_of
 from tests.world.process import BACKENDS
@@ -76,14 +75,9 @@ def install(database_url):
         "ram_allocation_ratio": 1.0,
     }
     fleet.install(database_url, **columns)
-    engine = sa.create_engine(database_url)
-    with engine.begin() as connection:
-        for number, host in enumerate(fleet.HOSTS, 1):
-            own = {"uuid": f"c000000{number}-aaaa-4bbb-8ccc-00000000000{number}", "host": host}
-            connection.execute(
-                sa.text("UPDATE compute_nodes SET uuid = :uuid WHERE host = :host"), own
-            )
-    engine.dispose()
+    for number, host in enumerate(fleet.HOSTS, 1):
+        own = {"uuid": f"c000000{number}-aaaa-4bbb-8ccc-00000000000{number}", "host": host}
+        sql.query(database_url, "UPDATE compute_nodes SET uuid = :uuid WHERE host = :host", **own)
 
 
 @pytest.fixture(scope="module", params=BACKENDS)

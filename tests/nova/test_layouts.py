@@ -11,21 +11,20 @@ from scheduler.db.database import Database
 from scheduler.errors import DatabaseNotReady
 from tests import nova_layouts
 from tests.nova_layouts import API, CELL, TODAY
+from tests.world import sql
 from tests.world.deployment import render
 
 
 @pytest.mark.parametrize("role", [CELL, API])
 def test_columns_of_today(nova_databases, role):
     url = nova_databases.cell_url if role == CELL else nova_databases.api_url
-    engine = sa.create_engine(url)
     expected = nova_layouts.metadata(TODAY, role).tables
-    with engine.connect() as connection:
+    with sql.transaction(url) as connection:
         inspector = sa.inspect(connection)
         found = {
             name: {column["name"] for column in inspector.get_columns(name)} for name in expected
         }
         (version,) = connection.exec_driver_sql("SELECT version_num FROM alembic_version").one()
-    engine.dispose()
     assert found == {name: set(table.c.keys()) for name, table in expected.items()}
     assert version == nova_layouts.VERSIONS[TODAY, role][1]
 
