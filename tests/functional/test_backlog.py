@@ -1,7 +1,6 @@
 """A worker takes what it works on and little more; the rest stays with the broker."""
 
 import pathlib
-import uuid
 
 import psutil
 import pytest
@@ -12,6 +11,7 @@ from scheduler.rpc.library_options import PREFETCHED_REQUESTS
 from tests.functional import gate_driver
 from tests.waiting import wait_until
 from tests.world.bus import recorded
+from tests.world.calling import a_request
 from tests.world.connection import RawCaller, enveloped
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
@@ -33,13 +33,6 @@ def gate(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     monkeypatch.setenv(gate_driver.FOLDER_VARIABLE, str(folder))
     return folder
-
-
-def a_request():
-    """A request for one more server."""
-    request = recorded("select_destinations-simple.request")
-    request["args"]["instance_uuids"] = [str(uuid.uuid4())]
-    return request
 
 
 def resident_bytes(daemon):

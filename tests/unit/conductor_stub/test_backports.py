@@ -1,7 +1,6 @@
 """(object, versions that the receiver knows) -> the object in them."""
 
 import pytest
-from oslo_messaging.rpc import dispatcher
 
 from conductor_stub.manager import BackportAPI
 from conductor_stub.releases import HISTORY, versions_of
@@ -9,14 +8,12 @@ from scheduler import errors, objects
 from scheduler.objects import registry
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
+from tests.unit.conductor_stub.driving import call
 from tests.unit.objects import wire_samples
 
 
 def backported(obj, wanted):
-    try:
-        return BackportAPI().object_backport_versions(RequestContext(), obj, wanted)
-    except dispatcher.ExpectedException as expected:
-        raise expected.exc_info[1] from None
+    return call(BackportAPI().object_backport_versions, RequestContext(), obj, wanted)
 
 
 def test_the_recorded_request_is_served():
