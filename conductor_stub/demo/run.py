@@ -28,7 +28,7 @@ from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.service import Service
 from scheduler.daemon.watchdog import Readiness
 from scheduler.daemon.worker_table import WorkerTable
-from scheduler.db import aggregates, compute_nodes, flavors, groups, migration
+from scheduler.db import compute_nodes, flavors, groups, migration
 from scheduler.db.database import Database
 from scheduler.rpc import transport
 from scheduler.rpc.context import RequestContext
@@ -135,12 +135,6 @@ class Demo:
         with self.database.read() as connection:
             known = {each.uuid: each for each in servers.read(connection)}
             nodes = compute_nodes.list_all(connection)
-            zones = {
-                host: each.availability_zone
-                for each in aggregates.list_all(connection)
-                if each.availability_zone
-                for host in each.hosts
-            }
         summed = dict.fromkeys((each.host for each in nodes), self.conf.reserved_host_memory_mb)
         for each in known.values():
             if each.instance.host:
@@ -153,7 +147,6 @@ class Demo:
         return Outcome(
             servers={name: known[uuid] for name, uuid in self.uuids.items()},
             decisions={n: records[uuid] for n, uuid in self.uuids.items() if uuid in records},
-            zone_of_host=zones,
             reported_mb={each.host: each.memory_mb_used for each in nodes},
             summed_mb=summed,
         )

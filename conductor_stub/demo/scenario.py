@@ -62,7 +62,6 @@ class Outcome:
 
     servers: Mapping[str, Server]
     decisions: Mapping[str, DecisionRecord]
-    zone_of_host: Mapping[str, str]
     #: The memory that is used: by the rows of the compute nodes, and as the sum over instances.
     reported_mb: Mapping[str, int]
     summed_mb: Mapping[str, int]
@@ -85,8 +84,8 @@ def _spread(outcome: Outcome) -> bool:
 
 
 def _in_zone(outcome: Outcome) -> bool:
-    hosts = [host for ask in ASKS if ask.zone for host in outcome.hosts_of(ask) if host]
-    return {outcome.zone_of_host.get(host) for host in hosts} == {ZONE}
+    asked_for = [outcome.servers[name] for ask in ASKS if ask.zone for name in ask.names]
+    return {each.instance.availability_zone for each in asked_for if each.is_active} == {ZONE}
 
 
 def _together(outcome: Outcome) -> bool:
