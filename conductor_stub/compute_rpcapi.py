@@ -15,7 +15,8 @@ from conductor_stub.wire_objects import network_tuples
 from scheduler import errors, objects
 from scheduler.db import services
 from scheduler.db.database import Database
-from scheduler.rpc.context import RequestContext, RequestContextSerializer
+from scheduler.rpc.client import client
+from scheduler.rpc.context import RequestContext
 
 Version = tuple[int, int]
 TOPIC = "compute"
@@ -174,11 +175,7 @@ class ComputeAPI:
         retry: int | None = None,
     ) -> None:
         """Raises ConfigurationError for a bad cap."""
-        target = messaging.Target(topic=TOPIC, version="6.0")
-        serializer = RequestContextSerializer()
-        self._client = messaging.get_rpc_client(
-            transport, target, serializer=serializer, retry=retry
-        )
+        self._client = client(transport, TOPIC, "6.0", retry=retry)
         self._database = database
         configured = conf.upgrade_levels.compute
         self._auto = configured == AUTO
@@ -212,8 +209,8 @@ class ComputeAPI:
         if cap is not None and cap < NEWEST:
             release = next(name for name, least in RELEASES.items() if cap >= least)
             arguments = fitted(arguments, versions_of(release))
-        client = self._client.prepare(server=host, version=_text(version))
-        client.cast(context, method, **arguments)
+        call = self._client.prepare(server=host, version=_text(version))
+        call.cast(context, method, **arguments)
 
     def _current_cap(self) -> Version | None:
         if not self._auto or self._database is None:

@@ -6,15 +6,14 @@ Reference pages rpc, sections 1, 3 and 6, and conductor, sections 2 and 13.
 from collections.abc import Sequence
 from typing import Any, Final
 
-import oslo_messaging
 from oslo_config import cfg
 from oslo_messaging.transport import RPCTransport
 
 from conductor_stub import wire_objects
 from conductor_stub.records import MoveRequest, Order
 from scheduler import errors, objects
-from scheduler.rpc.client import translated_errors, version_cap
-from scheduler.rpc.context import RequestContext, RequestContextSerializer, get_admin_context
+from scheduler.rpc.client import client, translated_errors, version_cap
+from scheduler.rpc.context import RequestContext, get_admin_context
 
 BASE_VERSION: Final = "4.0"
 FANOUTS: Final = {
@@ -24,30 +23,16 @@ FANOUTS: Final = {
 """The version that brought each method which all schedulers are told by."""
 
 
-def ping(
-    transport: RPCTransport,
-    topic: str,
-    arg: Any,
-    timeout_seconds: float | None = None,
-    retry: int | None = None,
-) -> dict[str, Any]:
-    """Ask any one listener of *topic* for a sign of life; MessagingTimeout when there is none.
+def ping(transport: RPCTransport, topic: str, timeout_seconds: float, retry: int) -> None:
+    """Return once a listener of *topic* gives a sign of life; MessagingTimeout when none does.
 
-    A broker that cannot be reached is tried *retry* times more; None is for ever.  Raises
-    ConfigurationError for a value of ``[upgrade_levels] baseapi`` that is no version.
+    A broker that cannot be reached is tried *retry* times more.  Raises ConfigurationError for a
+    value of ``[upgrade_levels] baseapi`` that is no version.
     """
-    client = oslo_messaging.get_rpc_client(
-        transport,
-        oslo_messaging.Target(topic=topic, namespace="baseapi", version="1.0"),
-        version_cap=version_cap(transport.conf, "baseapi"),
-        serializer=RequestContextSerializer(),
-        retry=retry,
-    )
+    cap = version_cap(transport.conf, "baseapi")
+    base = client(transport, topic, "1.0", "baseapi", version_cap=cap, retry=retry)
     with translated_errors():
-        answer: dict[str, Any] = client.prepare(timeout=timeout_seconds).call(
-            get_admin_context(), "ping", arg=arg
-        )
-    return answer
+        base.prepare(timeout=timeout_seconds).call(get_admin_context(), "ping", arg="boot")
 
 
 class SchedulerAPI:
@@ -59,12 +44,8 @@ class SchedulerAPI:
 
     def __init__(self, transport: RPCTransport, conf: cfg.ConfigOpts) -> None:
         """Raises ConfigurationError for a cap that is none."""
-        self._client = oslo_messaging.get_rpc_client(
-            transport,
-            oslo_messaging.Target(topic=conf.scheduler_topic, version=BASE_VERSION),
-            version_cap=version_cap(conf, "scheduler"),
-            serializer=RequestContextSerializer(),
-        )
+        cap, topic = version_cap(conf, "scheduler"), conf.scheduler_topic
+        self._client = client(transport, topic, BASE_VERSION, version_cap=cap)
         version_cap(conf, "baseapi")  # a bad one is refused at once
         self._timeout_seconds = conf.long_rpc_timeout
         self._monitor_seconds = conf.rpc_response_timeout
@@ -137,11 +118,7 @@ class ComputeTaskAPI:
     """Topic ``conductor``, ``compute_task``; *retry* limits attempts to reach the broker."""
 
     def __init__(self, transport: RPCTransport, retry: int | None = None) -> None:
-        target = oslo_messaging.Target(topic=TOPIC, namespace=NAMESPACE, version="1.0")
-        serializer = RequestContextSerializer()
-        self._client = oslo_messaging.get_rpc_client(
-            transport, target, serializer=serializer, retry=retry
-        )
+        self._client = client(transport, TOPIC, "1.0", NAMESPACE, retry=retry)
 
     def build_instances(
         self,
@@ -199,10 +176,7 @@ class OlderSchedulerAPI:
     """Casts to the schedulers in their second major version."""
 
     def __init__(self, transport: RPCTransport) -> None:
-        topic = transport.conf.scheduler_topic
-        target = oslo_messaging.Target(topic=topic, version="2.9")
-        serializer = RequestContextSerializer()
-        self._client = oslo_messaging.get_rpc_client(transport, target, serializer=serializer)
+        self._client = client(transport, transport.conf.scheduler_topic, "2.9")
 
     def run_instance(self, context: RequestContext, **arguments: Any) -> None:
         """Have the instances of the request built on hosts that are found for them."""

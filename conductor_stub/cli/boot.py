@@ -215,7 +215,7 @@ def await_services(
         was_told = False
         while True:
             try:
-                ping(transport, topic, "boot", PING_SECONDS, bus.BROKER_RETRIES)
+                ping(transport, topic, PING_SECONDS, bus.BROKER_RETRIES)
                 break
             except messaging.MessagingTimeout:
                 if time.monotonic() >= deadline:

@@ -66,6 +66,19 @@ def translated_errors() -> Iterator[None]:
         raise cls(error.value) from error
 
 
+def client(
+    transport: RPCTransport,
+    topic: str,
+    version: str | None = None,
+    namespace: str | None = None,
+    **options: Any,
+) -> oslo_messaging.RPCClient:
+    """The library's client of *topic*, for this project's contexts and objects."""
+    target = oslo_messaging.Target(topic=topic, version=version, namespace=namespace)
+    serializer = RequestContextSerializer()
+    return oslo_messaging.get_rpc_client(transport, target, serializer=serializer, **options)
+
+
 def worker_topic(conf: cfg.ConfigOpts) -> str:
     """The topic below which every worker has a queue of its own."""
     return f"{conf.scheduler_topic}_worker"
@@ -82,12 +95,11 @@ class WorkerClient:
     def __init__(
         self, transport: RPCTransport, conf: cfg.ConfigOpts, retry: int | None = None
     ) -> None:
-        self._client = oslo_messaging.get_rpc_client(
+        self._client = client(
             transport,
-            oslo_messaging.Target(
-                topic=worker_topic(conf), namespace=INTROSPECTION, version=INTROSPECTION_VERSION
-            ),
-            serializer=RequestContextSerializer(),
+            worker_topic(conf),
+            INTROSPECTION_VERSION,
+            INTROSPECTION,
             transport_options=oslo_messaging.TransportOptions(at_least_once=True),
             retry=retry,
         )
@@ -110,9 +122,7 @@ class ComputeClient:
     """Casts to compute hosts on *topic*, as Havana's did: in plain values, not in objects."""
 
     def __init__(self, transport: RPCTransport, topic: str) -> None:
-        self._client = oslo_messaging.get_rpc_client(
-            transport, oslo_messaging.Target(topic=topic), serializer=RequestContextSerializer()
-        )
+        self._client = client(transport, topic)
 
     def run_instance(
         self, ctxt: Any, host: str, *, filter_properties: dict[str, Any] | None, **arguments: Any

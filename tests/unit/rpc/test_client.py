@@ -59,7 +59,7 @@ def test_what_the_cap_forbids_is_not_sent(transport, conf, cap, method, argument
 def test_a_ping_that_the_cap_forbids_is_not_sent(transport, conf):
     conf.set_override("baseapi", "2.0", group="upgrade_levels")
     with pytest.raises(oslo_messaging.RPCVersionCapError):
-        ping(transport, "scheduler", "x")
+        ping(transport, "scheduler", 1.0, 0)
 
 
 @pytest.mark.parametrize(
