@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from scheduler.db import tables
 from scheduler.db.layout import API_TABLES, CELL_TABLES
-from tests.world import sql
+from tests.world import databases
 
 NEWTON, TODAY = "newton", "today"
 CELL, API = "cell", "api"
@@ -60,7 +60,7 @@ def create(url: str, release: str, role: str) -> None:
     """Make the tables of *release* in the empty database at *url*, and note its version."""
     version_table, version = VERSIONS[release, role]
     column = "version" if version_table == "migrate_version" else "version_num"
-    with sql.transaction(url) as connection:
+    with databases.transaction(url) as connection:
         metadata(release, role).create_all(connection)
         connection.exec_driver_sql(f"CREATE TABLE {version_table} ({column} VARCHAR(32))")
         connection.exec_driver_sql(f"INSERT INTO {version_table} VALUES ('{version}')")

@@ -6,11 +6,10 @@ from typing import Any
 
 from conductor_stub.compute import registration
 from scheduler.db import rows, tables
-from scheduler.db.database import Database
 from scheduler.db.databases import CELL0_UUID
 from tests import nova_layouts
 from tests.nova_layouts import API, CELL, TODAY
-from tests.world import sql
+from tests.world import databases
 
 #: Makes an empty database and says its URL.
 MakeUrl = Callable[[], str]
@@ -90,12 +89,9 @@ class Nova:
         self, database_name: str, function: Callable[..., Any], /, *arguments: Any, **named: Any
     ) -> Any:
         """Call a function of the row modules on the database of that name."""
-        database = Database(self.urls[database_name])
-        try:
-            with database.write() as connection:
-                return function(connection, *arguments, **named)
-        finally:
-            database.dispose()
+        url = self.urls[database_name]
+        with databases.opened(url) as database, database.write() as connection:
+            return function(connection, *arguments, **named)
 
     def map_cell(self, name: str, **values: Any) -> None:
         """Change the mapping of a cell."""
@@ -115,6 +111,6 @@ class Nova:
 
     def execute(self, name: str, statement: str) -> list[Any]:
         """Run one statement; its rows, if it has any."""
-        with sql.transaction(self.urls[name]) as connection:
+        with databases.transaction(self.urls[name]) as connection:
             result = connection.exec_driver_sql(statement)
             return list(result) if result.returns_rows else []

@@ -14,7 +14,7 @@ from tests.faults.world import (
     SILENCE_TIMEOUT_SECONDS,
     World,
 )
-from tests.world import sql
+from tests.world import databases
 
 DEADLOCKS = 3
 #: A row that is written when there is hardly room left, and so that it takes much.
@@ -98,7 +98,7 @@ def gone_back(world: World, tables: Sequence[str], *, empties: bool = False) -> 
         if empties:
             world.query(f"TRUNCATE TABLE earlier_{table}")
     world.load.wait_for_answers(ANSWERS_MEANWHILE)
-    with sql.transaction(world.own_url) as connection:
+    with databases.transaction(world.own_url) as connection:
         for table in tables:
             connection.exec_driver_sql(f"DELETE FROM {table}")
             connection.exec_driver_sql(f"INSERT INTO {table} SELECT * FROM earlier_{table}")
@@ -131,7 +131,7 @@ def commits_lost(world: World) -> None:
 
 def rows_locked(world: World) -> None:
     """Somebody holds the generations of all hosts, longer than the server lets others wait."""
-    with sql.transaction(world.own_url) as connection:
+    with databases.transaction(world.own_url) as connection:
         connection.exec_driver_sql("SELECT * FROM claim_hosts FOR UPDATE")
         time.sleep(PAUSE_SECONDS)
 
@@ -151,7 +151,7 @@ def _deadlocks(world: World) -> int:
 def _is_victim(world: World) -> bool:
     """Lock what a claim needs last, then what it has by then; whether the server ended us."""
     try:
-        with sql.transaction(world.own_url) as connection:
+        with databases.transaction(world.own_url) as connection:
             _become_heavy(connection)
             connection.exec_driver_sql("SELECT id FROM claims FOR UPDATE")
             time.sleep(0.5)

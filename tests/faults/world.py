@@ -12,12 +12,11 @@ from typing import Any, Final
 
 from conductor_stub.compute import registration
 from conductor_stub.rpcapi import SchedulerAPI
-from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext
 from tests.faults import bad_filter
 from tests.servers.mariadb import MariaDB
 from tests.servers.rabbitmq import RabbitMQ
-from tests.world import fleet, sql
+from tests.world import databases, fleet
 from tests.world.deployment import Deployment, Settings, render
 from tests.world.disks import SmallDisk
 from tests.world.load import HOST, LOST, Load
@@ -161,7 +160,7 @@ class World:
 
     def query(self, statement: str, **values: Any) -> list[dict[str, Any]]:
         """Ask, or change, the database with an account that may do everything."""
-        return sql.query(self.own_url, statement, **values)
+        return databases.query(self.own_url, statement, **values)
 
     @contextlib.contextmanager
     def only_room_on(self, host: str) -> Iterator[None]:
@@ -199,13 +198,9 @@ class World:
 
     def add_host(self, name: str) -> None:
         """Register one more host, with a service that has just been heard of."""
-        database = Database(self.own_url)
-        try:
-            with database.write() as connection:
-                registration.put_services(connection, [name], 60)
-                registration.put_nodes(connection, [{**fleet.node(name), **BIG}])
-        finally:
-            database.dispose()
+        with databases.opened(self.own_url) as database, database.write() as connection:
+            registration.put_services(connection, [name], 60)
+            registration.put_nodes(connection, [{**fleet.node(name), **BIG}])
 
     def claims(self) -> Mapping[str, str]:
         """The host that is booked for each server."""

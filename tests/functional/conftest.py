@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from scheduler.db import migration
-from scheduler.db.database import Database
 from scheduler.rpc import connection
-from tests.world import fleet, process
+from tests.world import databases, fleet, process
 from tests.world.connection import RawCaller
 from tests.world.process import BACKENDS, Daemon
 
@@ -26,10 +24,8 @@ def forked_programs():
 def tables(tmp_path_factory):
     """The URL of a database with its tables, which nothing here changes."""
     url = f"sqlite:///{tmp_path_factory.mktemp('tables')}/nova.sqlite"
-    made = Database(url)
-    migration.sync(made)
-    made.dispose()
-    return url
+    with databases.synced(url):
+        return url
 
 
 @dataclass(frozen=True)

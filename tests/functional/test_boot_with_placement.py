@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.conf.filter_scheduler import DEFAULT_FILTERS, PLACEMENT_FILTERS
 from tests.waiting import wait_until
-from tests.world import fleet, sql
+from tests.world import databases, fleet
 from tests.world.booting import WAIT, boot, delete, states
 
 HOSTS = 8
@@ -29,7 +29,7 @@ CHAINS = {
 
 def nodes(database_url):
     """The uuid of every host's node, in SQL apart from the project's own queries."""
-    found = sql.query(database_url, "SELECT host, uuid FROM compute_nodes WHERE deleted = 0")
+    found = databases.query(database_url, "SELECT host, uuid FROM compute_nodes WHERE deleted = 0")
     return {row["host"]: row["uuid"] for row in found}
 
 

@@ -13,7 +13,7 @@ from tests.servers import rabbitmq_cluster
 from tests.servers.fixtures import require
 from tests.servers.rabbitmq_cluster import RabbitMQCluster
 from tests.waiting import wait_until
-from tests.world import fleet, sql
+from tests.world import databases, fleet
 from tests.world.bus import a_context, scheduler_api
 from tests.world.fleet import a_spec
 
@@ -103,7 +103,7 @@ def test_no_request_is_lost_with_a_node(cluster, rabbit, deployment, mariadb_url
         cluster.nodes[0].kill()
         assert [each.result() for each in going]
     assert len(placed) == CALLERS * CALLS
-    claims = sql.query(mariadb_url, "SELECT consumer_uuid, host FROM claims")
+    claims = databases.query(mariadb_url, "SELECT consumer_uuid, host FROM claims")
     booked = sorted((row["consumer_uuid"], row["host"]) for row in claims)
     assert booked == sorted((server, host) for server, (host, _n) in placed.items())
     assert kinds["scheduler"] == "quorum"

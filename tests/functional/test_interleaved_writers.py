@@ -2,10 +2,8 @@
 
 import pytest
 
-from scheduler.db import migration
-from scheduler.db.database import Database
 from tests.unit.db.builders import without_triggers
-from tests.world import interleaving
+from tests.world import databases, interleaving
 
 pytestmark = pytest.mark.functional
 
@@ -14,10 +12,8 @@ STEPS = 25
 
 @pytest.fixture(params=["mariadb_url", "postgresql_url"])
 def database(request):
-    database = Database(request.getfixturevalue(request.param))
-    migration.sync(database)
-    yield database
-    database.dispose()
+    with databases.synced(request.getfixturevalue(request.param)) as database:
+        yield database
 
 
 @pytest.mark.parametrize("counted", [True, False])

@@ -8,9 +8,7 @@ import pytest
 
 from scheduler import errors
 from scheduler.concurrency import EVENTLET, THREADING
-from tests.waiting import wait_until
-from tests.world import fleet, sql, usage
-from tests.world.booting import boot, delete, states
+from tests.world import databases, fleet
 from tests.world.bus import a_context, scheduler_api
 from tests.world.fleet import a_spec
 
@@ -37,16 +35,6 @@ SETTINGS = {
 @pytest.fixture(params=["mariadb_url", "postgresql_url", "sqlite_url"])
 def any_database(request):
     return str(request.getfixturevalue(request.param))
-
-
-def claimed(database_url, state="1 = 1"):
-    """The claims on hosts, in SQL apart from the project's own queries."""
-    query = f"SELECT consumer_uuid, host FROM claims WHERE host != '' AND {state}"
-    return sql.query(database_url, query)
-
-
-def open_claims(database_url):
-    return claimed(database_url, "closed_at IS NULL")
 
 
 def test_a_fleet_is_filled_to_the_last_mib_and_no_further(
@@ -77,41 +65,7 @@ def test_a_fleet_is_filled_to_the_last_mib_and_no_further(
         answers = dict(zip(names, callers.map(ask, names), strict=True))
         placed = {name: host for name, host in answers.items() if host is not None}
     assert Counter(placed.values()) == dict.fromkeys(HOST_NAMES, PER_HOST)
-    rows = claimed(any_database)
+    rows = databases.query(any_database, "SELECT * FROM claims WHERE host != ''")
     assert {row["consumer_uuid"]: row["host"] for row in rows} == placed
     assert len(rows) == len(placed) == CAPACITY
     daemons[0].wait_log("ERROR oslo_messaging.notify.messaging", 60)  # the operator is told
-
-
-def test_bursts_of_servers_of_which_some_fail_leave_no_claim_and_no_wrong_count(
-    deployment, transport_url, mariadb_url
-):
-    """The fleet has room for all but the last burst: empty, it could take 9 of its servers."""
-    settings = {
-        "scheduler": {**TWO_WORKERS, "periodic_task_interval": 1},
-        "DEFAULT": {"reserved_host_memory_mb": 0, "periodic_fuzzy_delay": 0},
-    }
-    cloud = deployment(transport_url, mariadb_url, settings=settings)
-    cloud.start(12, "--build-seconds", "0", "--fail-rate", "0.2", "--seed", "5")
-    with ThreadPoolExecutor(3) as people:
-        flavors = ("m1.tiny", "m1.small", "m1.tiny")
-        bursts = [people.submit(boot, cloud, each, "--count", "12") for each in flavors]
-        servers = [server for burst in bursts for server in burst.result()]
-    servers += boot(cloud, "m1.xlarge", "--count", "10")
-
-    active = [server for server in servers if server["state"] == "ACTIVE"]
-    assert (len(servers), states(servers)) == (46, {"ACTIVE", "ERROR"})
-    assert len(active) >= 28, "more failed than builds may"
-    assert all(bool(each["host"]) is not bool(each["fault"]) for each in servers)
-    assert all(each["host"] for each in active)
-    assert any(each["attempts"] > 1 for each in active)
-    found = usage.settled(mariadb_url)
-    assert sum(each.running_vms for each in found.reported.values()) == len(active)
-    for host, used in found.reported.items():
-        assert used.memory_mb_used <= found.memory_mb[host] * MEMORY_RATIO
-        assert used.local_gb_used <= found.local_gb[host]
-    # Also with nobody asking for hosts the workers see which claims are over.
-    wait_until(lambda: not open_claims(mariadb_url), describe=lambda: str(open_claims(mariadb_url)))
-    delete(cloud, servers)
-    assert cloud.servers() == []
-    assert {each[:4] for each in usage.settled(mariadb_url).reported.values()} == {(0, 0, 0, 0)}

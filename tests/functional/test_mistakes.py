@@ -11,9 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from scheduler import exit_codes
-from scheduler.db import migration
-from scheduler.db.database import Database
-from tests.world import process
+from tests.world import databases, process
 from tests.world.disks import SmallDisk
 from tests.world.terminal import DAEMON, FOREIGN, MANAGE, assert_named, say
 
@@ -286,11 +284,8 @@ def test_tables_that_are_behind_or_missing(tmp_path):
         status, said = say(tmp_path, command, "", url)
         assert status == exit_codes.FAILURE
         assert_named(said, ("error: ", "nova-scheduler-manage db sync"))
-    database = Database(url)
-    migration.sync(database)
-    with database.write() as connection:
-        connection.exec_driver_sql("UPDATE nova_scheduler_version SET version_num = '0001'")
-    database.dispose()
+    with databases.synced(url):
+        databases.query(url, "UPDATE nova_scheduler_version SET version_num = '0001'")
     for command in (DAEMON, f"{MANAGE} host list"):
         status, said = say(tmp_path, command, "", url)
         assert status == exit_codes.FAILURE

@@ -16,7 +16,7 @@ from tests.servers.fixtures import require
 from tests.servers.mariadb import MariaDB
 from tests.servers.private import unique_name
 from tests.waiting import wait_until
-from tests.world import fleet, sql
+from tests.world import databases, fleet
 from tests.world.bus import a_context, scheduler_api
 from tests.world.deployment import CommandFailed
 
@@ -155,7 +155,7 @@ def everything(nova):
     """Every row of every database, but those of the scheduler's own service."""
     found = {}
     for name, url in nova.urls.items():
-        with sql.transaction(url) as connection:
+        with databases.transaction(url) as connection:
             for (table,) in connection.exec_driver_sql("SHOW TABLES").all():
                 rows = connection.exec_driver_sql(f"SELECT * FROM {table}").all()
                 found[f"{name}.{table}"] = [row for row in rows if "nova-scheduler" not in row]

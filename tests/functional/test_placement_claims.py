@@ -8,18 +8,15 @@ import pytest
 from conductor_stub.alternates import PlacementAlternates
 from scheduler import errors
 from scheduler.claims.placement.client import PlacementClient
-from scheduler.db import migration
-from scheduler.db.database import Database
 from tests.builders import a_request
 from tests.functional.placement_fleet import MB, PROJECT, USER, Context, Fleet, Worker, a_name
+from tests.world import databases
 
 
 @pytest.fixture
 def database(tmp_path):
-    made = Database(f"sqlite:///{tmp_path}/fleet.sqlite")
-    migration.sync(made)
-    yield made
-    made.dispose()
+    with databases.synced(f"sqlite:///{tmp_path}/fleet.sqlite") as made:
+        yield made
 
 
 @pytest.fixture

@@ -6,14 +6,22 @@ from collections import defaultdict
 import pytest
 
 from scheduler.concurrency import EVENTLET, THREADING
-from tests.world import usage
+from tests.waiting import wait_until
+from tests.world import databases, usage
 from tests.world.booting import boot, states
 
 HOSTS = 16
 BURSTS = ("4",) * 4  # few at once: the hosts of one request are no alternates of each other
 MAX_ATTEMPTS = 3
-SETTINGS = {"DEFAULT": {"reserved_host_memory_mb": 0}}
-NEWTON = {**SETTINGS, "upgrade_levels": {"scheduler": "newton", "compute": "newton"}}
+SETTINGS = {
+    "DEFAULT": {"reserved_host_memory_mb": 0, "periodic_fuzzy_delay": 0},
+    "scheduler": {"claims": "database", "periodic_task_interval": 1},
+}
+NEWTON = {
+    "DEFAULT": {"reserved_host_memory_mb": 0},
+    "upgrade_levels": {"scheduler": "newton", "compute": "newton"},
+}
+OPEN_CLAIMS = "SELECT host FROM claims WHERE host != '' AND closed_at IS NULL"
 
 
 def failures(computes):
@@ -32,9 +40,9 @@ def failures(computes):
     ],
 )
 def test_every_attempt_is_on_another_host_and_is_counted(
-    deployment, transport_url, sqlite_url, settings, backend
+    deployment, transport_url, mariadb_url, settings, backend
 ):
-    cloud = deployment(transport_url, sqlite_url, backend=backend, settings=settings)
+    cloud = deployment(transport_url, mariadb_url, backend=backend, settings=settings)
     cloud.start(HOSTS, "--build-seconds", "0", "--fail-rate", "0.65", "--seed", "7")
     computes = next(each for each in cloud.daemons if each.name == "nova-compute-stub")
 
@@ -53,4 +61,6 @@ def test_every_attempt_is_on_another_host_and_is_counted(
             assert server["attempts"] == len(failed_on) == MAX_ATTEMPTS
             assert server["host"] is None
             assert f"Exceeded max scheduling attempts {MAX_ATTEMPTS}" in server["fault"]
-    assert usage.settled(sqlite_url)
+    assert usage.settled(mariadb_url)
+    # Also with nobody asking for hosts the scheduler sees which claims are over.
+    wait_until(lambda: not databases.query(mariadb_url, OPEN_CLAIMS), describe="no open claim")

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from scheduler.db import migration
-from scheduler.db.database import Database
 from scheduler.db.tables import decisions
 from tests.waiting import wait_until
-from tests.world import fleet
+from tests.world import databases, fleet
 from tests.world.bus import recorded
 from tests.world.connection import RawCaller
 from tests.world.deployment import Deployment
@@ -209,13 +207,8 @@ def report(site):
 
 
 def table_of_decisions(site):
-    database = Database(site.database_url)
-    try:
-        migration.check_ready(database)
-        with database.read() as connection:
-            rows = connection.execute(decisions.select()).all()
-    finally:
-        database.dispose()
+    with databases.opened(site.database_url) as database, database.read() as connection:
+        rows = connection.execute(decisions.select()).all()
     return repr(rows) if rows else ""
 
 

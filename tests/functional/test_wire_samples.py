@@ -18,7 +18,7 @@ from tests.functional.conftest import ServingScheduler
 from tests.functional.slow_filter import PAUSE_HINT
 from tests.unit.objects.wire_samples import comparable
 from tests.waiting import wait_until
-from tests.world import fleet, sql
+from tests.world import databases, fleet
 from tests.world.bus import WIRE, recorded
 from tests.world.connection import RawCaller, failure_of
 from tests.world.process import BACKENDS
@@ -77,7 +77,9 @@ def install(database_url):
     fleet.install(database_url, **columns)
     for number, host in enumerate(fleet.HOSTS, 1):
         own = {"uuid": f"c000000{number}-aaaa-4bbb-8ccc-00000000000{number}", "host": host}
-        sql.query(database_url, "UPDATE compute_nodes SET uuid = :uuid WHERE host = :host", **own)
+        databases.query(
+            database_url, "UPDATE compute_nodes SET uuid = :uuid WHERE host = :host", **own
+        )
 
 
 @pytest.fixture(scope="module", params=BACKENDS)

@@ -14,7 +14,7 @@ import sqlalchemy
 
 from tests.servers.mariadb import MariaDB
 from tests.servers.private import unique_name
-from tests.world import sql
+from tests.world import databases
 from tests.world.deployment import Settings, render
 
 #: Tables whose rows are part of what Nova's tools make.
@@ -62,7 +62,7 @@ class NovaDatabases:
     def empty(self) -> None:
         """Remove all rows but those that say which cells there are."""
         for url in (self.api_url, *self.cells.values()):
-            with sql.transaction(url) as connection:
+            with databases.transaction(url) as connection:
                 tables = set(sqlalchemy.inspect(connection).get_table_names()) - KEPT
                 connection.exec_driver_sql("SET foreign_key_checks = 0")
                 for name in sorted(tables):

@@ -7,11 +7,10 @@ import sqlalchemy as sa
 
 from scheduler.cli import app
 from scheduler.db import layout, migration
-from scheduler.db.database import Database
 from scheduler.errors import DatabaseNotReady
 from tests import nova_layouts
 from tests.nova_layouts import API, CELL, TODAY
-from tests.world import sql
+from tests.world import databases
 from tests.world.deployment import render
 
 
@@ -19,7 +18,7 @@ from tests.world.deployment import render
 def test_columns_of_today(nova_databases, role):
     url = nova_databases.cell_url if role == CELL else nova_databases.api_url
     expected = nova_layouts.metadata(TODAY, role).tables
-    with sql.transaction(url) as connection:
+    with databases.transaction(url) as connection:
         inspector = sa.inspect(connection)
         found = {
             name: {column["name"] for column in inspector.get_columns(name)} for name in expected
@@ -34,10 +33,9 @@ def test_nothing_is_missing(nova_databases):
         (nova_databases.cell_url, layout.CELL_TABLES),
         (nova_databases.api_url, layout.API_TABLES),
     ):
-        database = Database(url)
-        assert database.layout.is_nova
-        assert database.layout.missing(of_interest) == []
-        database.dispose()
+        with databases.opened(url) as database:
+            assert database.layout.is_nova
+            assert database.layout.missing(of_interest) == []
 
 
 def test_db_check_finds_every_cell(nova_databases, tmp_path, capsys):
@@ -56,8 +54,7 @@ def test_db_check_finds_every_cell(nova_databases, tmp_path, capsys):
 
 
 def test_what_nova_made_is_used_but_not_changed(nova_databases):
-    database = Database(nova_databases.cell_url)
-    migration.check_ready(database)
-    with pytest.raises(DatabaseNotReady, match="alembic_version"):
-        migration.sync(database)
-    database.dispose()
+    with databases.opened(nova_databases.cell_url) as database:
+        migration.check_ready(database)
+        with pytest.raises(DatabaseNotReady, match="alembic_version"):
+            migration.sync(database)

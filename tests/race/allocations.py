@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from scheduler.db import compute_nodes
-from scheduler.db.database import Database
 from tests.race.callers import Callers, Request, hosts_of
 from tests.race.plan import SIZES_MB, Plan
 from tests.race.schedulers import Schedulers
@@ -26,7 +24,7 @@ from tests.servers.mariadb import MariaDB
 from tests.servers.placement import Placement
 from tests.servers.rabbitmq import RabbitMQ
 from tests.servers.venvs import PLACEMENT
-from tests.world import fleet, machine, results
+from tests.world import databases, fleet, machine, results
 
 LOG = logging.getLogger("tests.race")
 SLOT_MB: Final = SIZES_MB[0]
@@ -60,10 +58,8 @@ def race_on(
     """Run it on servers that are there, and on an empty database."""
     hosts = [f"race{number}" for number in range(plan.hosts)]
     fleet.install(database_url, hosts)
-    database = Database(database_url)
-    with database.read() as connection:
-        nodes = {each.uuid: each.host for each in compute_nodes.list_all(connection)}
-    database.dispose()
+    rows = databases.query(database_url, "SELECT uuid, host FROM compute_nodes")
+    nodes = {row["uuid"]: row["host"] for row in rows}
     for node in nodes:
         placement.add_node(node, {"VCPU": 10_000, "MEMORY_MB": plan.host_mb, "DISK_GB": 1})
     settings = {"placement": placement.settings}

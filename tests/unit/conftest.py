@@ -4,8 +4,7 @@ import shutil
 
 import pytest
 
-from scheduler.db import migration
-from scheduler.db.database import Database
+from tests.world import databases
 
 #: Retries without waiting.
 SETTINGS = {"db_retry_interval": 0, "db_max_retry_interval": 0, "max_retries": 1}
@@ -15,19 +14,16 @@ SETTINGS = {"db_retry_interval": 0, "db_max_retry_interval": 0, "max_retries": 1
 def synced_file(tmp_path_factory):
     """An SQLite file as ``db sync`` leaves it, to be copied."""
     path = tmp_path_factory.mktemp("synced") / "nova.sqlite"
-    database = Database(f"sqlite:///{path}", settings=SETTINGS)
-    migration.sync(database)
-    database.dispose()
-    return path
+    with databases.synced(f"sqlite:///{path}"):
+        return path
 
 
 @pytest.fixture
 def synced_database(synced_file, tmp_path):
     """A database with all tables and what ``db sync`` fills in."""
     path = shutil.copy(synced_file, tmp_path / "nova.sqlite")
-    database = Database(f"sqlite:///{path}", settings=SETTINGS)
-    yield database
-    database.dispose()
+    with databases.opened(f"sqlite:///{path}", settings=SETTINGS) as database:
+        yield database
 
 
 @pytest.fixture

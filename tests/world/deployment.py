@@ -3,14 +3,14 @@
 import contextlib
 import json
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from scheduler import concurrency
 from scheduler.db import migration
 from scheduler.db.database import Database
-from tests.world import process
+from tests.world import databases, process
 from tests.world.process import Daemon
 
 Settings = Mapping[str, Mapping[str, Any]]
@@ -66,14 +66,9 @@ class Deployment:
             self._settings.setdefault(group, {}).update(options)
         self.config_path.write_text(render(self._settings), encoding="utf-8")
 
-    @contextlib.contextmanager
-    def database(self) -> Iterator[Database]:
+    def database(self) -> contextlib.AbstractContextManager[Database]:
         """The database that it begins on."""
-        database = Database(self.database_url)
-        try:
-            yield database
-        finally:
-            database.dispose()
+        return databases.opened(self.database_url)
 
     def sync_database(self) -> None:
         """Make the tables, as ``db sync`` does, but without starting a process for it."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from conductor_stub.compute import registration
 from scheduler import objects
-from scheduler.db import aggregates, migration
-from scheduler.db.database import Database
+from scheduler.db import aggregates
+from tests.world import databases
 
 HOSTS = ("cmp1", "cmp2", "cmp3")
 ZONE = "az-east"
@@ -20,16 +20,11 @@ VCPUS = 64
 
 def install(database_url: str, hosts: Sequence[str] = HOSTS, **columns: Any) -> None:
     """Make the tables, and *hosts* with the columns given; the first two are in a zone."""
-    database = Database(database_url)
-    try:
-        migration.sync(database)
-        with database.write() as connection:
-            registration.put_services(connection, hosts, 60)
-            registration.put_nodes(connection, [{**node(host), **columns} for host in hosts])
-            zone = {"availability_zone": ZONE}
-            aggregates.create(connection, ZONE, metadata=zone, hosts=ZONE_HOSTS)
-    finally:
-        database.dispose()
+    with databases.synced(database_url) as database, database.write() as connection:
+        registration.put_services(connection, hosts, 60)
+        registration.put_nodes(connection, [{**node(host), **columns} for host in hosts])
+        zone = {"availability_zone": ZONE}
+        aggregates.create(connection, ZONE, metadata=zone, hosts=ZONE_HOSTS)
 
 
 def node(host: str) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ from scheduler.hosts import columns
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable
 from tests.builders import a_conf, a_request
+from tests.world import databases
 from tests.world.writers import Writers
 
 OVERLAP_SECONDS = 60
@@ -107,15 +108,16 @@ class Decider:
 @contextlib.contextmanager
 def a_manager(writers: Writers, overlap_seconds: int) -> Iterator[HostManager]:
     """Every read of which reads heartbeats, too."""
-    database = Database(writers.database.url)
     conf = a_conf(
         scheduler__refresh_overlap_seconds=overlap_seconds,
         # They would repair what this is looking for.
         scheduler__full_refresh_interval_seconds=10**9,
     )
-    with mock.patch.object(fleet_poll, "LATE_SECONDS", 0):
+    with (
+        databases.opened(writers.database.url) as database,
+        mock.patch.object(fleet_poll, "LATE_SECONDS", 0),
+    ):
         yield HostManager(conf, CellsReader(conf, Databases(database)), writers.clock)
-    database.dispose()
 
 
 def a_fresh_look(writers: Writers) -> tuple[dict[str, Any], list[Any]]:

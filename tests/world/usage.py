@@ -6,7 +6,7 @@ In plain SQL, apart from the project's own queries: this is the second opinion o
 from typing import NamedTuple
 
 from tests.waiting import wait_until
-from tests.world import sql
+from tests.world import databases
 
 _NODES = """
     SELECT host, memory_mb, local_gb, vcpus_used, memory_mb_used, local_gb_used, running_vms,
@@ -54,7 +54,7 @@ def settled(database_url: str) -> Hosts:
 
 def read(database_url: str) -> Hosts:
     """The usage of all hosts, which keep nothing for themselves (``reserved_host_*`` is 0)."""
-    nodes, sums = sql.query(database_url, _NODES), sql.query(database_url, _INSTANCES)
+    nodes, sums = databases.query(database_url, _NODES), databases.query(database_url, _INSTANCES)
     by_host = {row["host"]: row for row in sums}
     assert by_host.keys() <= {node["host"] for node in nodes}, "an instance is on no known host"
     hosts = Hosts({}, {}, {}, {})

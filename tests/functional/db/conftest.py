@@ -3,19 +3,17 @@
 import pytest
 import sqlalchemy as sa
 
-from scheduler.db import migration, tables
-from scheduler.db.database import Database
+from scheduler.db import tables
 from tests.unit.conftest import SETTINGS
+from tests.world import databases
 
 pytest.register_assert_rewrite("tests.unit.db")
 
 
 def _synced(server):
     name = server.create_database()
-    database = Database(server.url(name), settings=SETTINGS)
-    migration.sync(database)
-    yield database
-    database.dispose()
+    with databases.synced(server.url(name), settings=SETTINGS) as database:
+        yield database
     server.drop_database(name)
 
 

@@ -8,7 +8,6 @@ import pytest
 from oslo_db.exception import DBError
 from sqlalchemy.exc import DBAPIError
 
-from scheduler.db import migration
 from scheduler.db.database import Database
 from tests.unit.db.builders import schema_differences
 from tests.unit.db.test_database import (  # noqa: F401
@@ -23,6 +22,7 @@ from tests.unit.db.test_migration import (  # noqa: F401
     test_daemons_of_the_version_before_go_on_through_an_upgrade,
     test_second_sync_leaves_the_rows_alone,
 )
+from tests.world import databases
 
 GREENLETS = """
 import sys
@@ -61,19 +61,15 @@ def test_every_statement_sees_what_is_committed(database):
 
 
 def test_schema_on_a_new_database(database_url):
-    database = Database(database_url)
-    migration.sync(database)
-    assert schema_differences(database) == []
-    database.dispose()
+    with databases.synced(database_url) as database:
+        assert schema_differences(database) == []
 
 
 def test_a_greenlet_waiting_for_a_lock_lets_its_holder_go_on(database_url):
     """A driver that waits without yielding would wait for ever."""
-    database = Database(database_url)
-    migration.sync(database)
-    with database.write() as conn:
-        conn.exec_driver_sql("INSERT INTO services (host, report_count) VALUES ('h', 0)")
-    database.dispose()
+    with databases.synced(database_url):
+        statement = "INSERT INTO services (host, report_count) VALUES ('h', 0)"
+        databases.query(database_url, statement)
     environ = {name: value for name, value in os.environ.items() if name != "PSYCOPG_WAIT_FUNC"}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", GREENLETS, database_url],

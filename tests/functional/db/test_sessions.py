@@ -5,10 +5,10 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from scheduler import errors
-from scheduler.db.database import Database
 from scheduler.db.sessions import IDLE_SECONDS, WriteSession
 from scheduler.db.tables import claim_hosts
 from tests.waiting import Clock
+from tests.world import databases
 
 OWN_ID = {"mysql": "SELECT CONNECTION_ID()", "postgresql": "SELECT pg_backend_pid()"}
 END = {"mysql": "KILL {}", "postgresql": "SELECT pg_terminate_backend({})"}
@@ -92,7 +92,6 @@ def test_a_statement_that_the_server_refuses_is_undone(database, session):
 
 
 def test_nothing_is_written_to_a_database_for_reading(database):
-    for_reading = Database(database.url, is_read_only=True)
-    with pytest.raises(errors.DatabaseReadOnly):
-        WriteSession(for_reading).run(lambda conn: conn.execute(sa.select(1)))
-    for_reading.dispose()
+    for_reading = databases.opened(database.url, is_read_only=True)
+    with for_reading as opened, pytest.raises(errors.DatabaseReadOnly):
+        WriteSession(opened).run(lambda conn: conn.execute(sa.select(1)))

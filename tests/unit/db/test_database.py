@@ -14,6 +14,7 @@ from scheduler.db.database import Database
 from scheduler.db.tables import host_mappings
 from scheduler.db.tables import services as table
 from scheduler.threads import in_thread
+from tests.world import databases
 
 
 def a_service(database: Database) -> int:
@@ -84,10 +85,7 @@ def test_write_commits_and_an_error_rolls_back(database):
 def test_a_new_read_sees_what_others_committed(database):
     a_service(database)
     assert report_count(database) == 0
-    other = Database(database.url)
-    with other.write() as conn:
-        conn.execute(table.update().values(report_count=7))
-    other.dispose()
+    databases.query(database.url, "UPDATE services SET report_count = 7")
     assert report_count(database) == 7
 
 

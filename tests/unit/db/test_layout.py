@@ -25,6 +25,7 @@ from tests import nova_layouts
 from tests.builders import put_node
 from tests.nova_layouts import API, CELL, NEWTON, TODAY
 from tests.unit.db.builders import flavor, instance, node_values
+from tests.world import databases
 
 NOW = datetime.datetime(2026, 11, 21, 12)
 
@@ -39,9 +40,8 @@ def made(empty_url, release, request):
     """A database that Nova made: that of a cell or, where the test asks for it, the API's."""
     role = API if "api" in request.fixturenames else CELL
     nova_layouts.create(empty_url, release, role)
-    database = Database(empty_url)
-    yield database
-    database.dispose()
+    with databases.opened(empty_url) as database:
+        yield database
 
 
 @pytest.fixture
