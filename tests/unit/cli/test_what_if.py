@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -13,8 +12,8 @@ from scheduler.cli.program import Program
 from scheduler.cli.what_if import WhatIf, profiles_of, show
 from scheduler.db import flavors
 from tests.builders import a_conf
+from tests.unit.objects import wire_samples
 
-WIRE = Path(__file__).parents[2] / "data" / "wire"
 TOLD = {
     "outcome": "selected",
     "chosen": [{"host": "cmp1", "node": "n1"}],
@@ -61,7 +60,7 @@ def test_options_win_over_a_flavor_of_the_database(database):
 
 @pytest.mark.parametrize("name", ["select_destinations-v4.0", "select_destinations-simple"])
 def test_a_message_of_the_bus_makes_a_request(database, tmp_path, name):
-    message = json.loads((WIRE / f"{name}.request.json").read_text(encoding="utf-8"))["message"]
+    message = wire_samples.load(f"{name}.request")
     path = tmp_path / "request.json"
     for content in (message, message["args"], message["args"].get("spec_obj", message)):
         path.write_text(json.dumps(content))
