@@ -5,13 +5,15 @@ once per distinct combination of their arguments; numbers are compared as whole 
 Reference page filters, section 6.22.
 """
 
+import functools
 import ipaddress
 import json
 import math
 import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +28,17 @@ ATTRIBUTES = host_attributes.OF_TABLE | {"limits", "service", "updated"}
 #: Up to here all integers are floats as well.
 _EXACT = 2**53
 
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+_OPERATORS: dict[str, Callable[..., Any]] = {
     "=": operator.eq,
     "<": operator.lt,
     ">": operator.gt,
     "<=": operator.le,
     ">=": operator.ge,
+    "in": lambda given: len(given) > 1 and given[0] in given[1:],
+    "and": operator.and_,
+    "or": operator.or_,
+    # A list, which as a part of another expression is true.
+    "not": lambda given: [not each for each in given],
 }
 
 
@@ -50,58 +57,36 @@ def matches(
     except (ValueError, RecursionError) as error:
         raise _malformed(f"it is not JSON: {error}") from error
     found = _Evaluation(hosts, most_levels, most_seconds).values_of(query, most_levels)
-    if found.mask is not None:
-        return found.mask
-    verdicts = [any(value) if isinstance(value, list) else bool(value) for value in found.values]
-    return np.array(verdicts, dtype=np.bool_)[found.positions]
+    return found.mask(lambda value: any(value) if isinstance(value, list) else bool(value))
 
 
 def _malformed(reason: str) -> errors.InvalidRequest:
     return errors.InvalidRequest(field="scheduler_hints.query", reason=reason)
 
 
+@dataclass(eq=False)
 class _Values:
-    """One value per host: ``values[positions[i]]``."""
+    """One value per host.
 
-    #: The values themselves, if all of them are truth values.
-    mask: np.ndarray | None = None
+    *numbers* are the values where all are numbers: a column, or the one that all hosts have.
+    *known* are the distinct values, and per host the position of its own; of a column they are
+    looked for when they are wanted.
+    """
 
-    def __init__(
-        self, values: list[Any], positions: np.ndarray, numbers: np.ndarray | float | None = None
-    ) -> None:
-        """*numbers* is the value of all hosts, or of each, if that is a number."""
-        self.values = values
-        self.positions = positions
-        self.numbers = numbers
+    known: tuple[list[Any], np.ndarray] | None = None
+    numbers: Any = None
 
-    @classmethod
-    def from_mask(cls, mask: np.ndarray) -> Self:
-        found = cls([False, True], mask.astype(np.int64))
-        found.mask = mask
-        return found
+    @functools.cached_property
+    def distinct(self) -> tuple[list[Any], np.ndarray]:
+        if self.known is not None:
+            return self.known
+        numbers, positions = np.unique(self.numbers, return_inverse=True)
+        return numbers.tolist(), positions
 
-    def true(self, missing: bool) -> np.ndarray:
-        """Mask of the hosts whose value counts as true; *missing* is the verdict without any."""
-        if self.mask is not None:
-            return self.mask
-        found = [missing if value is None else bool(value) for value in self.values]
-        return np.array(found, dtype=np.bool_)[self.positions]
-
-
-class _Column(_Values):
-    """A column of numbers, of which the distinct ones are looked for when they are wanted."""
-
-    numbers: np.ndarray
-
-    def __init__(self, numbers: np.ndarray) -> None:  # no values yet
-        self.numbers = numbers
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("values", "positions"):
-            raise AttributeError(name)
-        found: Any = np.unique(self.numbers, return_inverse=True)
-        self.values, self.positions = found[0].tolist(), found[1]
-        return getattr(self, name)
+    def mask(self, test: Callable[[Any], bool]) -> np.ndarray:
+        """Mask of the hosts whose value passes *test*."""
+        values, positions = self.distinct
+        return np.array([test(value) for value in values], dtype=np.bool_)[positions]
 
 
 class _Evaluation:
@@ -113,7 +98,7 @@ class _Evaluation:
         self._most_seconds = most_seconds
         self._ends_at = time.monotonic() + most_seconds
         self._variables: dict[str, _Values] = {}
-        self.nowhere = np.zeros(len(hosts), dtype=np.int64)
+        self._nowhere = np.zeros(len(hosts), dtype=np.int64)
 
     def values_of(self, query: Any, depth: int) -> _Values:
         """The values of an expression, which may nest *depth* levels more."""
@@ -126,9 +111,14 @@ class _Evaluation:
         if not isinstance(query, list | str):
             raise _malformed(f"{query!r:.80} is not a list that begins with an operator")
         symbol, *rest = list(query)
-        if not isinstance(symbol, str) or symbol not in _OPERATIONS:
+        if not isinstance(symbol, str) or symbol not in _OPERATORS:
             raise _malformed(f"{symbol!r:.80} is not an operator")
-        return _OPERATIONS[symbol](self, symbol, [self._argument(each, depth) for each in rest])
+        args = [self._argument(each, depth) for each in rest]
+        if symbol in ("and", "or"):
+            return self._joined(args, _OPERATORS[symbol], first=symbol == "and")
+        if symbol in ("in", "not"):
+            return self._combined(args, _OPERATORS[symbol])
+        return self._compared(args, _OPERATORS[symbol])
 
     def _require_time(self) -> None:
         if time.monotonic() > self._ends_at:
@@ -146,12 +136,12 @@ class _Evaluation:
 
     def _same(self, value: Any) -> _Values:
         is_number = isinstance(value, int | float) and abs(value) < _EXACT
-        return _Values([value], self.nowhere, value if is_number else None)
+        return _Values(([value], self._nowhere), value if is_number else None)
 
     def _variable(self, path: str) -> _Values:
         name, *rest = path.split(".")
         if not rest and host_attributes.are_numbers(self.hosts, name):
-            return _Column(getattr(self.hosts, name))
+            return _Values(numbers=getattr(self.hosts, name))
         found = host_attributes.distinct(self.hosts, name) if name in ATTRIBUTES else None
         if found is None:
             return self._same(None)
@@ -162,20 +152,26 @@ class _Evaluation:
         try:
             inner, among = host_attributes.interned(inner)
         except TypeError:  # lists and the like: each stays one of its own
-            return _Values(inner, positions)
-        return _Values(inner, among[positions])
+            return _Values((inner, positions))
+        return _Values((inner, among[positions]))
 
     # --- operators -----------------------------------------------------------------------
 
-    def compare(self, symbol: str, args: Sequence[_Values]) -> _Values:
+    def _joined(self, args: Sequence[_Values], join: Callable[..., Any], first: bool) -> _Values:
+        """True where all arguments are, or one of them; missing ones count as the *first* value."""
+        found = self.hosts.everything(first)
+        for arg in args:
+            self._require_time()
+            found = join(found, arg.mask(lambda value: first if value is None else bool(value)))
+        return _truth(found)
+
+    def _compared(self, args: Sequence[_Values], test: Callable[[Any, Any], Any]) -> _Values:
         """True where the first argument compares so with each other one; false without others."""
-        test = _COMPARISONS[symbol]
-        if _are_columns(args):
-            first, *others = (arg.numbers for arg in args)
+        if len(args) > 1 and all(arg.numbers is not None for arg in args):
             mask = self.hosts.everything(True)
-            for each in others:
-                mask &= test(first, each)
-            return _Values.from_mask(mask)
+            for arg in args[1:]:
+                mask &= test(args[0].numbers, arg.numbers)
+            return _truth(mask)
 
         def holds(given: list[Any]) -> bool:
             found = [test(given[0], each) for each in given[1:]]  # any of them may have no order
@@ -183,34 +179,10 @@ class _Evaluation:
 
         return self._combined(args, holds)
 
-    def is_in(self, _symbol: str, args: Sequence[_Values]) -> _Values:
-        """True where the first argument is one of the others."""
-        return self._combined(args, lambda given: len(given) > 1 and given[0] in given[1:])
-
-    def conjunction(self, _symbol: str, args: Sequence[_Values]) -> _Values:
-        """True where all arguments are true; without any they are."""
-        mask = self.hosts.everything(True)
-        for arg in args:
-            self._require_time()
-            mask &= arg.true(missing=True)
-        return _Values.from_mask(mask)
-
-    def disjunction(self, _symbol: str, args: Sequence[_Values]) -> _Values:
-        """True where one argument is true."""
-        mask = self.hosts.everything(False)
-        for arg in args:
-            self._require_time()
-            mask |= arg.true(missing=False)
-        return _Values.from_mask(mask)
-
-    def negations(self, _symbol: str, args: Sequence[_Values]) -> _Values:
-        """The list of the arguments' negations: as a part of another expression, true."""
-        return self._combined(args, lambda given: [not each for each in given])
-
     def _combined(self, args: Sequence[_Values], evaluate: Callable[[list[Any]], Any]) -> _Values:
         """*evaluate* every distinct combination of arguments; missing ones are left out."""
-        positions, examples = self.nowhere, np.zeros(1, dtype=np.int64)
-        columns = {id(arg): (arg.values, arg.positions) for arg in args}
+        positions, examples = self._nowhere, np.zeros(1, dtype=np.int64)
+        columns = {id(arg): arg.distinct for arg in args}
         for values, places in columns.values():
             self._require_time()
             joint = positions * len(values) + places
@@ -225,7 +197,11 @@ class _Evaluation:
                 results.append(evaluate([v for arg in args if (v := given[id(arg)]) is not None]))
         except TypeError as error:
             raise _malformed(str(error)) from error
-        return _Values(results, positions)
+        return _Values((results, positions))
+
+
+def _truth(mask: np.ndarray) -> _Values:
+    return _Values(([False, True], mask.astype(np.int64)))
 
 
 def _address(text: str | None) -> Any:
@@ -247,23 +223,6 @@ def _within(value: Any, path: Sequence[str]) -> Any:
         except AttributeError as error:  # an object, of which only the fields are within reach
             raise _malformed(str(error)) from error
     return value
-
-
-def _are_columns(args: Sequence[_Values]) -> bool:
-    return (
-        len(args) > 1
-        and all(arg.numbers is not None for arg in args)
-        and any(isinstance(arg.numbers, np.ndarray) for arg in args)
-    )
-
-
-_OPERATIONS: dict[str, Callable[[_Evaluation, str, Sequence[_Values]], _Values]] = {
-    **dict.fromkeys(_COMPARISONS, _Evaluation.compare),
-    "in": _Evaluation.is_in,
-    "and": _Evaluation.conjunction,
-    "or": _Evaluation.disjunction,
-    "not": _Evaluation.negations,
-}
 
 
 class JsonFilter(HostFilter):
