@@ -84,11 +84,10 @@ class FilterChain:
                     removed = _apply_rows(each, found, request, number)
                 elif each.RUN_ON_REBUILD or not is_rebuild:
                     removed = _apply_columns(each, found, request, number)
+            except errors.NovaException:
+                raise
             except Exception as error:
-                is_ours = columnar or errors.code_of(error) != errors.INTERNAL_FAULT
-                if is_ours and isinstance(error, errors.NovaException):
-                    raise
-                raise _failure(name, error, found.hosts, each, request) from error
+                raise errors.ExtensionFailed.from_error(error, name) from error
             found.counts.append(FilterCount(name, start, len(found.hosts), removed))
             if after is not None:
                 after(name)
@@ -178,17 +177,6 @@ def _apply_rows(
     for code, rows in refused.items():
         found.note(number, code, np.array(rows))
     return {code: len(rows) for code, rows in refused.items()}
-
-
-def _failure(
-    name: str, error: Exception, hosts: Candidates, each: Any, request: Any
-) -> errors.ExtensionFailed:
-    def again(some: Candidates) -> Any:
-        if is_columnar(each):
-            return list(rejections(each, some, request))
-        return one_by_one.ask(each, some, request)
-
-    return one_by_one.failure_of(name, error, hosts, again)
 
 
 def log_counts(counts: Sequence[FilterCount], request: Any) -> None:
@@ -290,7 +278,7 @@ def weigh(
         except errors.NovaException:
             raise
         except Exception as error:
-            raise one_by_one.failure_of_weigher(each, error, hosts, request) from error
+            raise errors.ExtensionFailed.from_error(error, each.name) from error
         ends = extremes(raw)
         bounds = bounds_for(each, ends, semantics)
         parts.append(Part(each.name, raw, factor, bounds))

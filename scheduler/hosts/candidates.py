@@ -8,6 +8,7 @@ heartbeat seen.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from oslo_log import log as logging
 
-from scheduler import semantics
+from scheduler import errors, semantics
 from scheduler.hosts import aggregate_metadata, columns
 from scheduler.hosts.host_state import Fitting, HostState
 from scheduler.hosts.table import HostTable
@@ -98,6 +99,25 @@ class Candidates:
     def states(self) -> list[HostState]:
         """The candidates one by one, for code that looks at single hosts."""
         return [self.scope.state(row) for row in self.rows.tolist()]
+
+    @contextlib.contextmanager
+    def asked_by(self, name: str) -> Iterator[Iterator[HostState]]:
+        """The candidates one by one for a class called *name*, whose faults name the host, too."""
+        state = None
+
+        def each() -> Iterator[HostState]:
+            nonlocal state
+            for row in self.rows.tolist():
+                state = self.scope.state(row)
+                yield state
+
+        try:
+            yield each()
+        except Exception as error:
+            if errors.code_of(error) != errors.INTERNAL_FAULT:
+                raise
+            host = "" if state is None else state.host
+            raise errors.ExtensionFailed.from_error(error, name, host) from error
 
     def everything(self, verdict: bool) -> np.ndarray:
         return np.full(len(self.rows), verdict, dtype=np.bool_)

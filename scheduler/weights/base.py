@@ -46,14 +46,16 @@ class BaseHostWeigher:
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Raw values of all *hosts*, in order."""
-        values = [float(self._weigh_object(state, request)) for state in hosts.states()]
+        with hosts.asked_by(self.name) as states:
+            values = [float(self._weigh_object(state, request)) for state in states]
         return np.array(values, dtype=np.float64)
 
     def multipliers(self, hosts: Candidates) -> np.ndarray | float:
         """The multiplier of all *hosts*: one number, or one per host."""
         if not inspect.signature(self.weight_multiplier).parameters:  # as in Nova until Rocky
             return float(self.weight_multiplier())  # type: ignore[call-arg]
-        values = [self.weight_multiplier(state) for state in hosts.states()]
+        with hosts.asked_by(self.name) as states:
+            values = [self.weight_multiplier(state) for state in states]
         return np.array(values, dtype=np.float64)
 
 
