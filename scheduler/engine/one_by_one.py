@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from scheduler import errors
-from scheduler.filters.base import BaseHostFilter, Refused
+from scheduler.filters.base import BaseHostFilter, Refused, filter_properties_of
 from scheduler.hosts.candidates import Candidates, request_is_rebuild
 
 #: Reason code of a filter that only says yes or no.
@@ -17,20 +17,21 @@ Answers = tuple[list[int], dict[str, list[int]]]
 
 def ask(each: BaseHostFilter, hosts: Candidates, request: Any) -> Answers:
     """Ask *each* about one host after the other; the code of a ``Refused`` is its sentence."""
-    kind = type(each)
+    kind, base = type(each), BaseHostFilter
     passing: list[int] = []
     refused: dict[str, list[int]] = {}
-    if (kind.filter_all, kind._filter_one) != (
-        BaseHostFilter.filter_all,
-        BaseHostFilter._filter_one,
-    ):
+    asks_all = (kind.filter_all, kind._filter_one) != (base.filter_all, base._filter_one)
+    is_bypassed = not each.RUN_ON_REBUILD and request_is_rebuild(request)
+    if is_bypassed and (each.takes_dict or not asks_all):
+        return hosts.rows.tolist(), {}
+    if each.takes_dict:
+        request = filter_properties_of(request)
+    if asks_all:
         passed = each.filter_all(hosts.states(), request)
         passing = [] if passed is None else [state.row for state in passed]
         left = set(passing)
         gone = [row for row in hosts.rows.tolist() if row not in left]
         return passing, {UNSPECIFIED: gone} if gone else {}
-    if not each.RUN_ON_REBUILD and request_is_rebuild(request):
-        return hosts.rows.tolist(), {}
     with hosts.asked_by(each.name) as states:
         for state in states:
             answer = each.host_passes(state, request)

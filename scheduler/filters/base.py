@@ -61,6 +61,15 @@ class BaseHostFilter:
     run_filter_once_per_request = False
     #: Run also when the request only checks a rebuild in place.
     RUN_ON_REBUILD = False
+    #: Written for the dict that stood for the request, and so given that.
+    takes_dict = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        methods = (cls.filter_all, cls.host_passes)
+        cls.takes_dict = any(
+            "filter_properties" in inspect.signature(m).parameters for m in methods
+        )
 
     def __init__(self, conf: Any = None) -> None:
         self.conf = conf
@@ -118,39 +127,8 @@ class HostFilter(BaseHostFilter):
         return True
 
 
-def offered(each: BaseHostFilter) -> BaseHostFilter:
-    """*each* itself, or as one that takes today's request if it was written for the dict."""
-    for method in (each.filter_all, each.host_passes):
-        if "filter_properties" in inspect.signature(method).parameters:
-            return DictFilter(each)
-    return each
-
-
-class DictFilter(BaseHostFilter):
-    """Gives *wrapped* the dict; all else is as there."""
-
-    def __init__(self, wrapped: BaseHostFilter) -> None:
-        super().__init__(wrapped.conf)
-        self.wrapped = wrapped
-        self.RUN_ON_REBUILD = wrapped.RUN_ON_REBUILD
-        self.run_filter_once_per_request = wrapped.run_filter_once_per_request
-
-    @property
-    def name(self) -> str:
-        return self.wrapped.name
-
-    def run_filter_for_index(self, index: int) -> bool:
-        return self.wrapped.run_filter_for_index(index)
-
-    def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any) -> Iterable[Any] | None:
-        if not self.RUN_ON_REBUILD and request_is_rebuild(spec_obj):
-            return filter_obj_list
-        properties = {**filter_properties_of(spec_obj), "context": oslo_context.get_current()}
-        return self.wrapped.filter_all(filter_obj_list, properties)
-
-
 def filter_properties_of(spec: objects.RequestSpec) -> dict[str, Any]:
-    """The dict that stood for the request *spec*, in plain values."""
+    """The dict that stood for the request *spec*, in plain values, and the caller's context."""
     request_spec = spec.to_legacy_request_spec_dict()
     instance = request_spec["instance_properties"]
     image = request_spec["image"]
@@ -170,4 +148,4 @@ def filter_properties_of(spec: objects.RequestSpec) -> dict[str, Any]:
         "os_type": instance["os_type"],
         "pci_requests": instance.get("pci_requests"),
     }
-    return objects.to_plain(properties)
+    return {**objects.to_plain(properties), "context": oslo_context.get_current()}

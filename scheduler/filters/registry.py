@@ -3,7 +3,7 @@
 from typing import Any
 
 from scheduler import errors, plugins
-from scheduler.filters.base import BaseHostFilter, offered
+from scheduler.filters.base import BaseHostFilter
 
 #: Modules of the filters, here and in Nova.
 MODULES = (
@@ -70,7 +70,7 @@ def load_filters(conf: Any, option: str = "enabled_filters") -> list[BaseHostFil
         near = errors.did_you_mean(named, (*classes, *plugins.entry_point_names(NAMESPACE)))
         raise errors.SchedulerHostFilterNotFound(f"{text} {where}{near}", filter_name=names)
     filters = {name: plugins.instantiate(classes[name], conf) for name in dict.fromkeys(wanted)}
-    return [offered(filters[name]) for name in wanted]
+    return [filters[name] for name in wanted]
 
 
 def available(conf: Any) -> dict[str, type[BaseHostFilter]]:

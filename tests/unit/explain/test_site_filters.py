@@ -160,7 +160,7 @@ def test_sentences_are_short_and_few():
 #: What the caller is told, and the text of the error, which is for the log alone.
 FAILURES = {
     Broken: (" on h3: AttributeError", "'HostState' object has no attribute 'free_ram'"),
-    BrokenHavana: (": KeyError", "'no_such_key'"),
+    BrokenHavana: (" on h2: KeyError", "'no_such_key'"),
     BrokenColumns: (": ZeroDivisionError", ""),
     BrokenWeigher: (" on h4: ZeroDivisionError", "float division by zero"),
     BrokenMultiplier: (" on h2: KeyError", "'h2'"),

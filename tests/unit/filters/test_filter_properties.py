@@ -4,7 +4,7 @@ import pytest
 
 from scheduler import objects
 from scheduler.engine.evaluation import FilterChain
-from scheduler.filters.base import BaseHostFilter, filter_properties_of, offered
+from scheduler.filters.base import BaseHostFilter, filter_properties_of
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_fleet, a_request, candidates, names
 
@@ -51,7 +51,7 @@ FLEET = a_fleet({"free_ram_mb": 100}, {"free_ram_mb": 512}, {})
 
 @pytest.mark.parametrize(("cls", "left"), [(Roomy, ["h2", "h3"]), (FirstOnly, ["h1"])])
 def test_it_decides_on_the_dict(cls, left):
-    found = FilterChain([offered(cls())]).run(candidates(FLEET), REQUEST)
+    found = FilterChain([cls()]).run(candidates(FLEET), REQUEST)
 
     [count] = found.counts
     assert names(found.hosts) == left
@@ -60,26 +60,25 @@ def test_it_decides_on_the_dict(cls, left):
 
 def test_it_has_the_context_of_the_caller():
     RequestContext(remote_address="h2")  # the current one from now on
-    found = FilterChain([offered(OfTheCaller())]).run(candidates(FLEET), REQUEST)
+    found = FilterChain([OfTheCaller()]).run(candidates(FLEET), REQUEST)
     assert names(found.hosts) == ["h2"]
 
 
 @pytest.mark.parametrize(("cls", "left"), [(Roomy, 3), (RoomyOnRebuild, 2)])
 def test_rebuild_checks(cls, left):
     request = a_request(hints={"_nova_check_type": ["rebuild"]})
-    found = FilterChain([offered(cls())]).run(candidates(FLEET), request)
+    found = FilterChain([cls()]).run(candidates(FLEET), request)
 
     assert len(found.hosts) == left
 
 
-def test_what_is_asked_of_the_filter_itself():
-    wrapper = offered(Roomy("options"))
-    assert (wrapper.conf, wrapper.name) == ("options", "Roomy")
-    found = FilterChain([wrapper]).run(candidates(FLEET), REQUEST, index=1)
-    assert (len(found.hosts), found.counts) == (3, []), "once per request"
-    assert not offered(FirstOnly()).run_filter_once_per_request
-    todays = BaseHostFilter()
-    assert offered(todays) is todays
+def test_it_may_be_asked_once_per_request():
+    found = FilterChain([Roomy()]).run(candidates(FLEET), REQUEST, index=1)
+    assert (len(found.hosts), found.counts) == (3, [])
+
+
+def test_todays_filters_are_told_from_those():
+    assert [each.takes_dict for each in (Roomy, FirstOnly, BaseHostFilter)] == [True, True, False]
 
 
 def test_where_old_filters_find_what_they_ask_for():
