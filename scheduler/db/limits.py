@@ -3,17 +3,10 @@
 A client that is stopped or cut off inside a transaction keeps its locks until the server ends it.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-#: Queries for the names that a server knows, of those wanted.
-_KNOWN: Final = {
-    "mysql": "SHOW SESSION VARIABLES WHERE Variable_name IN ({})",
-    "postgresql": "SELECT name FROM pg_settings WHERE name IN ({})",
-}
 _MARIADB_IDLE: Final = "idle_transaction_timeout"
-_MYSQL_IDLE: Final = "wait_timeout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,29 +16,19 @@ class TransactionLimits:
     idle_seconds: int = 60
     lock_wait_seconds: int = 60
 
-    def settings(self, dialect_name: str) -> Mapping[str, int]:
-        """The limits by the server's own names; in milliseconds for PostgreSQL."""
-        if dialect_name == "postgresql":
-            return {
-                "idle_in_transaction_session_timeout": self.idle_seconds * 1000,
-                "lock_timeout": self.lock_wait_seconds * 1000,
-            }
-        return {
-            _MARIADB_IDLE: self.idle_seconds,
-            _MYSQL_IDLE: self.idle_seconds,
-            "innodb_lock_wait_timeout": self.lock_wait_seconds,
-        }
-
     def put_in_force(self, dialect_name: str, connection: Any) -> None:
-        """Set the limits on a new DB-API *connection*, as far as its server knows them."""
-        wanted = self.settings(dialect_name)
+        """Set the limits on a new DB-API *connection* to PostgreSQL, MariaDB or MySQL."""
         with connection.cursor() as cursor:
-            cursor.execute(_KNOWN[dialect_name].format(", ".join(f"'{each}'" for each in wanted)))
-            known = {row[0] for row in cursor.fetchall()}
-            if _MARIADB_IDLE in known:  # else idle connections have to be closed altogether
-                known.discard(_MYSQL_IDLE)
-            for name in known:
-                cursor.execute(f"SET SESSION {name} = {wanted[name]}")
+            if dialect_name == "postgresql":
+                names, per_second = ("idle_in_transaction_session_timeout", "lock_timeout"), 1000
+            else:
+                cursor.execute(f"SHOW SESSION VARIABLES LIKE '{_MARIADB_IDLE}'")
+                # Elsewhere idle connections have to be closed altogether.
+                idle = _MARIADB_IDLE if cursor.fetchone() else "wait_timeout"
+                names, per_second = (idle, "innodb_lock_wait_timeout"), 1
+            limits = self.idle_seconds, self.lock_wait_seconds
+            for name, seconds in zip(names, limits, strict=True):
+                cursor.execute(f"SET SESSION {name} = {seconds * per_second}")
         connection.commit()
 
 
