@@ -103,12 +103,12 @@ class Candidates:
     @contextlib.contextmanager
     def asked_by(self, name: str) -> Iterator[Iterator[HostState]]:
         """The candidates one by one for a class called *name*, whose faults name the host, too."""
-        state = None
+        states, asked = self.states(), None
 
         def each() -> Iterator[HostState]:
-            nonlocal state
-            for row in self.rows.tolist():
-                state = self.scope.state(row)
+            nonlocal asked
+            for state in states:
+                asked = state
                 yield state
 
         try:
@@ -116,7 +116,7 @@ class Candidates:
         except Exception as error:
             if errors.code_of(error) != errors.INTERNAL_FAULT:
                 raise
-            host = "" if state is None else state.host
+            host = "" if asked is None else asked.host
             raise errors.ExtensionFailed.from_error(error, name, host) from error
 
     def everything(self, verdict: bool) -> np.ndarray:

@@ -9,7 +9,7 @@ from scheduler.engine import Policy
 from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.registry import load_filters
 from scheduler.hosts.instances import TrackedInstance
-from scheduler.weights.base import HostWeigher
+from scheduler.weights.base import BaseHostWeigher, HostWeigher
 from scheduler.weights.registry import load_weighers
 from tests.builders import NOW, a_conf, a_fleet, a_request
 from tests.unit.engine.deciding import Decider
@@ -182,6 +182,19 @@ def test_equal_hosts_are_told_apart_without_going_back_through_every_server():
     hosts = place(decision, a_request(flavor={"memory_mb": 64}), count=400)
     assert len(set(hosts)) == 40
     assert counted.asked < 5 * 400
+
+
+class OneByOne(BaseHostWeigher):
+    def _weigh_object(self, host_state, weight_properties):
+        return host_state.free_ram_mb
+
+
+def test_a_weigher_that_is_asked_host_by_host_knows_the_servers_placed_before():
+    decision = a_decision(
+        a_fleet({"free_ram_mb": 4096}, {"free_ram_mb": 3840}), weighers=[OneByOne()]
+    )
+
+    assert place(decision, count=3) == ["h1", "h2", "h1"]
 
 
 def test_newton_takes_a_destination_without_node_for_none():
