@@ -5,6 +5,7 @@ request, which is columns plus *k* times the flavor.  1,000 servers on 10,000 ho
 so; asked one by one they take 600.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -87,12 +88,12 @@ class Batch:
         self._times = times[places]
         #: The latest choice of each place, -1 without any.
         self._chosen_at = self._times - 1
-        self._factors = [some(part.multiplier, places) for part in parts]
-        self._raws = [np.array(raw[places], dtype=np.float64) for raw in raws]
         self._alive = len(places)
         self._gone = np.zeros(len(places), dtype=np.bool_)
-        #: Weighers whose extremes have changed.
-        self._moved: set[int] = set()
+        self._totals = np.zeros(len(places))
+        pairs = zip(parts, raws, strict=True) if self._alive else ()
+        self._shares = [_Share(raw[places], some(part.multiplier, places)) for part, raw in pairs]
+        self._bounds: list[Bounds] = [(0.0, 0.0)] * len(self._shares)
         self._levels: dict[int, tuple[Any, list[np.ndarray]]] = {}
         #: Bounds, each with the number of the first choice that was made with them.
         self._history: list[tuple[int, Sequence[Bounds]]] = [(0, [each.bounds for each in parts])]
@@ -104,14 +105,7 @@ class Batch:
 
     def choose(self, count: int, check: Callable[[int], None]) -> None:
         """Choose up to *count* rows in all; *check* is called with the number of each next one."""
-        if not self._alive:
-            return
-        numbers = range(len(self._raws))
-        self._extremes = [extremes(raw) for raw in self._raws]
-        self._bounds = [(0.0, 0.0)] * len(self._raws)
-        self._bounds = self._bounds_now(numbers)
-        self._parts = [self._part(number) for number in numbers]
-        self._totals = self._sum()
+        self._weigh(range(len(self._shares)))
         for number in range(1, count):
             check(number)
             if not self._alive:
@@ -162,8 +156,8 @@ class Batch:
                 return int(left[latest.argmax()])
             _passing, raws = self._level(self._hosts.take(places[left]), times[left])
             totals = np.zeros(len(left))
-            for raw, ends, factor in zip(raws, bounds, self._factors, strict=True):
-                totals += weighted(raw, ends, some(factor, places[left]), extremes(raw))
+            for raw, ends, each in zip(raws, bounds, self._shares, strict=True):
+                totals += weighted(raw, ends, some(each.factor, places[left]), extremes(raw))
             left = left[totals == totals.max()]
             latest = chosen_at[left]
             if len(left) == 1 or latest.max() >= first:
@@ -173,119 +167,90 @@ class Batch:
 
     # --- weights as instances are added --------------------------------------------------
 
-    def _bounds_now(self, numbers: Iterable[int]) -> list[Bounds]:
-        """The bounds, where those of the weighers *numbers* may be others than before."""
-        if self._alive == 1:  # a single host is not weighed
-            return [(0.0, 0.0)] * len(self._raws)
+    def _weigh(self, numbers: Iterable[int]) -> None:
+        """Weigh anew, as the ends of the weighers *numbers* may be others than before."""
         bounds, policy = list(self._bounds), self._policy
+        if self._alive == 1:  # a single host is not weighed
+            numbers, bounds = (), [(0.0, 0.0)] * len(bounds)
         for number in numbers:
-            ends = self._extremes[number]
+            ends = self._shares[number].ends
             bounds[number] = bounds_for(policy.weighers[number], ends, policy.semantics)
-        return bounds
-
-    def _part(self, number: int) -> np.ndarray | None:
-        """The share of weigher *number* of the totals; None where it adds nothing."""
-        factor, (low, high) = self._factors[number], self._bounds[number]
-        if low == high or _is_zero(factor):
-            return None
-        return weighted(self._raws[number], (low, high), factor, self._extremes[number])
-
-    def _sum(self) -> np.ndarray:
-        totals = np.zeros(len(self._gone))
-        for part in self._parts:
-            if part is not None:
-                totals += part
-        totals[self._gone] = -np.inf
-        return totals
+        pairs = zip(self._shares, bounds, strict=True)
+        moved = [each.weigh(new) for each, new in pairs if each.bounds != new]
+        self._bounds = bounds
+        if any(moved):
+            self._totals = np.zeros(len(self._gone))
+            for each in self._shares:
+                if each.part is not None:
+                    self._totals += each.part
+            self._totals[self._gone] = -np.inf
 
     def _best(self) -> int:
-        totals = self._totals
-        best = int(totals.argmax())
-        highest = totals.item(best)
-        rest = totals[best + 1 :]
-        if len(rest) and rest.max() == highest:
-            self.is_forced = False
-            equals = np.flatnonzero(totals == highest)
-            ends = zip(self._raws, self._extremes, strict=True)
-            differing = [raw[equals] for raw, (low, high) in ends if low != high]
-            best = int(equals[self._first(differing, equals)])
-        return best
+        best = int(self._totals.argmax())
+        highest = self._totals.item(best)
+        if self._totals[best + 1 :].max(initial=-np.inf) < highest:
+            return best
+        self.is_forced = False
+        equals = np.flatnonzero(self._totals == highest)
+        differing = [each.raw[equals] for each in self._shares if each.ends[0] != each.ends[1]]
+        return int(equals[self._first(differing, equals)])
 
     def _follow(self, last: int) -> None:
-        """Take in that the host at *last* was chosen."""
+        """Take in that the host at *last* was chosen; it may be full."""
         times = int(self._times[last])
         if times not in self._levels:
             self._levels[times] = self._level(self._hosts, times)
         passing, raws = self._levels[times]
-        if passing[last]:
-            changed = self._change(last, [raw.item(last) for raw in raws])
-        else:
-            changed = self._drop(last)
-        before = self._bounds
-        if self._moved or self._alive == 1:
-            self._bounds = self._bounds_now(self._moved)
-            self._moved.clear()
-        self._update(last, changed, before)
-
-    def _change(self, place: int, values: list[float]) -> list[int]:
-        """Give the host at *place* new raw *values*; the weighers for which that is a change."""
-        changed = []
-        for number, value in enumerate(values):
-            raw = self._raws[number]
-            old = raw.item(place)
-            if old == value:
-                continue
-            changed.append(number)
-            raw[place] = value
-            low, high = self._extremes[number]
-            if not (low < old < high and low <= value <= high):
-                self._set_ends(number)
-        return changed
-
-    def _drop(self, place: int) -> list[int]:
-        """Leave out the host at *place*, which is full."""
-        self._gone[place] = True
-        self._totals[place] = -np.inf
-        self._alive -= 1
-        for number, raw in enumerate(self._raws):
-            low, high = self._extremes[number]
-            old, raw[place] = raw.item(place), np.nan
-            if self._alive and not low < old < high:
-                self._set_ends(number)
-        return []
-
-    def _set_ends(self, number: int) -> None:
-        raw = self._raws[number]
-        ends = float(np.fmin.reduce(raw)), float(np.fmax.reduce(raw))
-        if ends != self._extremes[number]:
-            self._extremes[number] = ends
-            self._moved.add(number)
-
-    def _update(self, last: int, changed: list[int], before: list[Bounds]) -> None:
-        """Weigh anew what has *changed*: all hosts where bounds are not those from *before*."""
-        moved = []
-        if self._bounds is not before:
-            moved = [n for n, bounds in enumerate(self._bounds) if bounds != before[n]]
-        for number in moved:
-            self._parts[number] = self._part(number)
-        if any(not _is_zero(self._factors[number]) for number in moved):
-            self._totals = self._sum()
-        if self._gone[last] or not changed:
-            return
-        for number in changed:
-            part, (low, high) = self._parts[number], self._bounds[number]
-            if part is not None and number not in moved:
-                value = min(max(self._raws[number].item(last), low), high)
-                factor = self._factors[number]
-                if isinstance(factor, np.ndarray):
-                    factor = factor.item(last)
-                part[last] = share(value, low, high, factor)
-        total = 0.0
-        for part in self._parts:
-            if part is not None:
-                total += part.item(last)
-        self._totals[last] = total
+        is_full = not passing[last]
+        if is_full:
+            self._gone[last] = True
+            self._totals[last] = -np.inf
+            self._alive -= 1
+            if not self._alive:
+                return
+        values = [math.nan if is_full else raw.item(last) for raw in raws]
+        moved = [n for n, value in enumerate(values) if self._shares[n].put(last, value)]
+        if moved or self._alive == 1:
+            self._weigh(moved)
+        if not is_full:
+            total = 0.0
+            for each in self._shares:
+                if each.part is not None:
+                    total += each.part.item(last)
+            self._totals[last] = total
 
 
-def _is_zero(factor: np.ndarray | float) -> bool:
-    return not isinstance(factor, np.ndarray) and factor == 0
+class _Share:
+    """One weigher's numbers for all hosts, of which single ones change."""
+
+    def __init__(self, raw: np.ndarray, factor: np.ndarray | float) -> None:
+        self.raw = np.array(raw, dtype=np.float64)
+        self.factor = factor
+        self.ends = extremes(self.raw)
+        self.bounds: Bounds = (0.0, 0.0)
+        #: Its share of the totals; None where it adds nothing.
+        self.part: np.ndarray | None = None
+
+    def weigh(self, bounds: Bounds) -> bool:
+        """Put the raw values between other *bounds*; False if that changes no total."""
+        before, self.part, self.bounds = self.part, None, bounds
+        is_zero = not isinstance(self.factor, np.ndarray) and self.factor == 0
+        if bounds[0] != bounds[1] and not is_zero:
+            self.part = weighted(self.raw, bounds, self.factor, self.ends)
+        return before is not None or self.part is not None
+
+    def put(self, place: int, value: float) -> bool:
+        """Give one host another raw *value*, NaN to a full one; True if that moves the ends."""
+        old = self.raw.item(place)
+        if old == value:
+            return False
+        self.raw[place] = value
+        if self.part is not None:
+            low, high = self.bounds
+            factor = self.factor.item(place) if isinstance(self.factor, np.ndarray) else self.factor
+            self.part[place] = share(min(max(value, low), high), low, high, factor)
+        low, high = self.ends
+        if low < old < high and not (value < low or value > high):
+            return False
+        self.ends = float(np.fmin.reduce(self.raw)), float(np.fmax.reduce(self.raw))
+        return self.ends != (low, high)
