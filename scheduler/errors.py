@@ -281,6 +281,22 @@ def unusable(path: Any, line: int, reason: str | Exception) -> NovaException:
     return UnusableInput(path=path, line=line, reason=str(reason))
 
 
+class Faults:
+    """Faults of lines of files: raised at once, or noted once where reading is *lenient*."""
+
+    def __init__(self, *, lenient: bool = False) -> None:
+        self.lenient = lenient
+        self.notes: list[str] = []
+
+    def add(self, path: Any, line: int, reason: str | Exception) -> None:
+        """Raise UnusableInput naming file and line, or note that what is there is left out."""
+        error = unusable(path, line, reason)
+        if not self.lenient:
+            raise error
+        if str(error) not in self.notes:
+            self.notes.append(str(error))
+
+
 # Tables that are missing, too old, or not this project's to change.
 DatabaseNotReady = _error("DatabaseNotReady", "The database is not ready: %(reason)s")
 DatabaseReadOnly = _error(

@@ -2,16 +2,13 @@
 
 import contextlib
 import dataclasses
-import gzip
-import itertools
-import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from scheduler import errors, exit_codes
 from scheduler.cli import command
-from scheduler.cli.command import Found, action, argument
+from scheduler.cli.command import action, argument
 from scheduler.recording import merging
 from scheduler.recording.arrivals import is_recording
 from scheduler.recording.checking import Recheck, naming
@@ -36,72 +33,54 @@ _WRITTEN: Final = "{decisions} decisions are in {file}."
 )
 def show(self: Any, args: Any) -> list[list[Any]]:
     """List files of a recording: when they were written, and what is in them."""
-    segments = _segments(args)
-    found: list[list[Any]] = [[str(each.path), None, None, 0, 0, 0, 0] for each in segments]
-    pairs = zip(found, segments, strict=True)
-    lines = ((row, segment, *each) for row, segment in pairs for each in segment)
-    for row, segment, number, line in _tracked(lines, "Reading", segments):
-        with naming(segment, number):
-            row[2] = moment(line["now"])
-            row[1] = row[1] or row[2]
-            row[3] += 1
-            row[4] += line["answer"] == []
-            row[5] = len(line["rows"]) if line["full"] else row[5]
-            row[6] += bool(line.get("gap"))
-    _warn(self, segments)
+    found: list[list[Any]] = []
+    with _segments(self, args) as segments:
+        for segment in command.tracked(segments, "Reading"):
+            row: list[Any] = [str(segment.path), None, None, 0, 0, 0, 0]
+            found.append(row)
+            for place, line in segment:
+                with naming(place):
+                    row[2] = moment(line["now"])
+                    row[1] = row[1] or row[2]
+                    row[3] += 1
+                    row[4] += line["answer"] == []
+                    row[5] = len(line["rows"]) if line["full"] else row[5]
+                    row[6] += bool(line.get("gap"))
     return found
 
 
-def _segments(args: Any) -> list[Segment]:
-    return [Segment(path, lenient=args.lenient) for path in args.files]
-
-
-def _tracked(lines: Iterable[Found], what: str, segments: Sequence[Segment]) -> Iterable[Found]:
-    return command.tracked(lines, what, sum(_length(each.path) for each in segments))
-
-
-def _length(path: Path) -> int:
-    """Number of decisions in a file, as far as it can be read."""
-    number = 0
-    with contextlib.suppress(OSError, EOFError, zlib.error), gzip.open(path) as file:
-        for number, _line in enumerate(file):  # noqa: B007
-            pass
-    return number
-
-
-def _warn(self: Any, segments: Sequence[Segment]) -> None:
-    """Say once what could not be read, however often the files were read."""
-    for note in dict.fromkeys(itertools.chain.from_iterable(each.notes for each in segments)):
+@contextlib.contextmanager
+def _segments(self: Any, args: Any) -> Iterator[list[Segment]]:
+    """The files; in the end, a warning for each that could not be read to its end."""
+    faults = errors.Faults(lenient=args.lenient)
+    yield [Segment(path, faults) for path in args.files]
+    for note in faults.notes:
         self.tell(f"warning: {note}")
 
 
-def _saved(path: Path, lines: Iterable[Line]) -> dict[str, Any]:
+def _saved(path: Path, lines: Iterable[Line], what: str) -> dict[str, Any]:
     if not is_recording(path):
         raise errors.InvalidRequest(field="--output", reason=f"the name must end in {SUFFIX}")
     with errors.as_invalid("--output", OSError):
-        return {"decisions": save(path, lines), "file": str(path)}
+        return {"decisions": save(path, command.tracked(lines, what)), "file": str(path)}
 
 
 @action(command.Text, *_FILES, _OUTPUT, needs_tables=False, words=_WRITTEN)
 def merge(self: Any, args: Any) -> dict[str, Any]:
     """Merge files of several workers into one history: claims before what depends on them."""
-    segments = _segments(args)
-    found = _saved(args.output, _tracked(merging.merged(segments), "Merging", segments))
-    _warn(self, segments)
-    return found
+    with _segments(self, args) as segments:
+        return _saved(args.output, merging.merged(segments), "Merging")
 
 
 @action(command.Text, *_FILES, _OUTPUT, needs_tables=False, words=_WRITTEN)
 def anonymize(self: Any, args: Any) -> dict[str, Any]:
     """Replace names of hosts, projects, users, servers and groups; several files are merged."""
-    segments, names = _segments(args), merging.Anonymous()
-    several = itertools.chain.from_iterable(map(names.learn, segments))
-    for _line in _tracked(several, "Reading names", segments):
-        pass
-    lines = map(names.line, merging.merged(segments))
-    found = _saved(args.output, _tracked(lines, "Replacing names", segments))
-    _warn(self, segments)
-    return found
+    names = merging.Anonymous()
+    with _segments(self, args) as segments:
+        for segment in command.tracked(segments, "Reading names"):
+            names.learn(segment)
+        lines = map(names.line, merging.merged(segments))
+        return _saved(args.output, lines, "Replacing names")
 
 
 class Check(command.Text):
@@ -114,14 +93,12 @@ class Check(command.Text):
     arguments = _FILES
 
     def act(self, args: Any) -> dict[str, Any]:
-        recheck, segments = Recheck(), _segments(args)
-        several = itertools.chain.from_iterable(map(recheck.play, segments))
-        for _line in _tracked(several, "Deciding", segments):
-            pass
+        recheck, faults = Recheck(), errors.Faults(lenient=args.lenient)
+        for path in command.tracked(args.files, "Deciding"):
+            recheck.play(Segment(path, faults))
         if recheck.tally.different:
             self.status = exit_codes.FAILURE
-        notes = itertools.chain.from_iterable(each.notes for each in segments)
-        return {"notes": list(notes), **dataclasses.asdict(recheck.tally)}
+        return {"notes": faults.notes, **dataclasses.asdict(recheck.tally)}
 
     def show(self, found: Any) -> None:
         """All that differs or is missing, and the sum."""

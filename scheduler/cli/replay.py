@@ -29,7 +29,7 @@ from scheduler.recording.arrivals import is_recording, read_arrivals, recorded_f
 from scheduler.replay import azure, database_fleet, report, sizing
 from scheduler.replay.run import DAY, HOUR, Run, compare
 from scheduler.replay.virtual_fleet import VirtualFleet
-from scheduler.replay.workload import Faults, Workload, flavors_named, read_csv
+from scheduler.replay.workload import Workload, flavors_named, read_csv
 
 
 def amount(text: str) -> float:
@@ -194,7 +194,7 @@ def _speed(runs: Collection[Run], lasts: float, seconds: float) -> str:
 
 def read(parsed: argparse.Namespace) -> Workload:
     """The workload that the command line names; errors name file and line."""
-    (path, *others), faults = parsed.workload, Faults(lenient=parsed.lenient)
+    (path, *others), faults = parsed.workload, errors.Faults(lenient=parsed.lenient)
     if is_recording(path):
         workload = read_arrivals(parsed.workload, faults)
     elif others:

@@ -12,7 +12,7 @@ from scheduler.recording.checking import RecordedTable, naming
 from scheduler.recording.segments import SUFFIX, Line, Segment, names_of
 from scheduler.replay.row_fleet import RowFleet
 from scheduler.replay.virtual_fleet import VirtualClock, VirtualFleet
-from scheduler.replay.workload import Arrival, Faults, HostEvent, Workload
+from scheduler.replay.workload import Arrival, HostEvent, Workload
 
 
 def is_recording(path: Path) -> bool:
@@ -20,7 +20,7 @@ def is_recording(path: Path) -> bool:
     return path.name.endswith(SUFFIX)
 
 
-def read_arrivals(paths: Sequence[Path], faults: Faults) -> Workload:
+def read_arrivals(paths: Sequence[Path], faults: errors.Faults) -> Workload:
     """The requests of several segments by the time of their last decision.
 
     A server lives until some worker has it on no host any more; those that are there at the end
@@ -31,16 +31,14 @@ def read_arrivals(paths: Sequence[Path], faults: Faults) -> Workload:
     latest: dict[str, float] = {}
     left: dict[str, list[float]] = defaultdict(list)
     for path in paths:
-        segment = Segment(path, lenient=faults.lenient)
-        for number, line in segment:
-            with naming(segment, number):
+        for place, line in Segment(path, faults):
+            with naming(place):
                 uuids, now = names_of(line), line["now"]
                 here, gone = workers[line["worker"]].take(line, uuids)
             latest.update((uuid, max(now, latest.get(uuid, now))) for uuid in here)
             for uuid in gone:
                 left[uuid].append(now)
-            asked[line["seed"], tuple(uuids)] = f"{path}, line {number}", line
-        faults.notes += segment.notes
+            asked[line["seed"], tuple(uuids)] = place, line
     lines = sorted(asked.values(), key=lambda each: each[1]["now"])
     since = {uuid: [at for at in times if at >= latest[uuid]] for uuid, times in left.items()}
     ended = {uuid: min(times) for uuid, times in since.items() if times}
@@ -107,8 +105,9 @@ def _arrival(place: str, line: Line, ended: dict[str, float]) -> Arrival:
 
 def recorded_fleet(conf: Any, paths: Sequence[Path]) -> VirtualFleet:
     """The hosts as the earliest line of some segments has them; their servers stay."""
-    firsts = (itertools.islice(Segment(path, lenient=True), 1) for path in paths)
-    lines = (line for _number, line in itertools.chain.from_iterable(firsts))
+    faults = errors.Faults(lenient=True)
+    firsts = (itertools.islice(Segment(path, faults), 1) for path in paths)
+    lines = (line for _place, line in itertools.chain.from_iterable(firsts))
     line = min(lines, key=lambda each: each["now"])
     fleet = VirtualFleet(conf, RowFleet({}), VirtualClock(line["now"]))
     RecordedTable(fleet.table).apply(line)

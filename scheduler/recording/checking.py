@@ -25,13 +25,12 @@ from scheduler.recording.segments import Line, Segment, moment
 
 
 @contextmanager
-def naming(segment: Segment, number: int) -> Iterator[None]:
-    """Name file and line of what is no line of a recording, as UnusableInput."""
+def naming(place: str) -> Iterator[None]:
+    """Name the *place* of what is no line of a recording, as UnusableInput."""
     try:
         yield
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-        reason = f"not a line of a recording: {error!r}"
-        raise errors.UnusableInput(path=segment.path, line=number, reason=reason) from error
+        raise errors.UnusableInput(f"{place}: not a line of a recording: {error!r}") from error
 
 
 @dataclass
@@ -113,19 +112,16 @@ class Recheck:
         self._states: dict[str, RecordedTable] = defaultdict(RecordedTable)
         self._settings: dict[str, Settings] = {}
 
-    def play(self, segment: Segment) -> Iterator[Line]:
-        """Decide each line of *segment*, and yield it when that is done."""
-        for number, line in segment:
-            if line.get("gap"):
-                self.tally.missing += line["gap"]
-                self.tally.gaps.append(
-                    f"{segment.path}, line {number}: {line['gap']} decisions are missing before "
-                    f"{moment(line['now'])}"
-                )
-            with naming(segment, number):
+    def play(self, segment: Segment) -> None:
+        """Decide each line of *segment*."""
+        for place, line in segment:
+            if gap := line.get("gap"):
+                self.tally.missing += gap
+                before = moment(line["now"])
+                self.tally.gaps.append(f"{place}: {gap} decisions are missing before {before}")
+            with naming(place):
                 self._states[line["worker"]].apply(line)
-                self._decide(line, f"{segment.path}, line {number}")
-            yield line
+                self._decide(line, place)
 
     def _decide(self, line: Line, place: str) -> None:
         self.tally.decisions += 1

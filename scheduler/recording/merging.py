@@ -32,8 +32,8 @@ def merged(segments: Sequence[Segment]) -> Iterator[Line]:
     count: dict[str, int] = defaultdict(int)
     for segment in sorted(segments, key=lambda each: each.path.name):
         stream = None
-        for number, line in segment:
-            with naming(segment, number):
+        for place, line in segment:
+            with naming(place):
                 stream = stream or line["worker"]
                 chosen = line["answer"][0] if line["answer"] else ()
                 for server, (host, _node) in zip(names_of(line), chosen, strict=False):
@@ -47,7 +47,7 @@ def merged(segments: Sequence[Segment]) -> Iterator[Line]:
 
     def advance(stream: str) -> None:
         heads.pop(stream, None)
-        _number, line = next(lines[stream], (0, None))
+        _place, line = next(lines[stream], ("", None))
         if line is not None:
             pairs = ((values[0], host) for host, new, _gone in line["instances"] for values in new)
             shown = filter(None, map(decided.get, pairs))
@@ -70,12 +70,11 @@ class Anonymous:
         self._known: dict[str, str] = {}
         self._uuids: dict[str, str] = {}
 
-    def learn(self, segment: Segment) -> Iterator[Line]:
-        """Take note of the names in each line of *segment*, and yield it when that is done."""
-        for number, line in segment:
-            with naming(segment, number):
+    def learn(self, segment: Segment) -> None:
+        """Take note of the names in each line of *segment*."""
+        for place, line in segment:
+            with naming(place):
                 self._learn_line(line)
-            yield line
 
     def _learn_line(self, line: Line) -> None:
         self._name("worker", line["worker"])

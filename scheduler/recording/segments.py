@@ -144,15 +144,14 @@ def _text(line: Mapping[str, Any]) -> bytes:
 
 
 class Segment:
-    """One file to be read; *lenient* takes what can be read of a truncated one."""
+    """One file to be read; lenient *faults* take what can be read of a truncated one."""
 
-    def __init__(self, path: Path, *, lenient: bool = False) -> None:
+    def __init__(self, path: Path, faults: errors.Faults | None = None) -> None:
         self.path = path
-        self.notes: list[str] = []
-        self._lenient = lenient
+        self._faults = faults or errors.Faults()
 
-    def __iter__(self) -> Iterator[tuple[int, Line]]:
-        """Number and content of each line after the header; UnusableInput names what is wrong.
+    def __iter__(self) -> Iterator[tuple[str, Line]]:
+        """Place and content of each line after the header; UnusableInput names what is wrong.
 
         Each line names its ``worker``.
         """
@@ -169,13 +168,10 @@ class Segment:
                     if back > 0 and not line["full"]:
                         raise ValueError(f"the clock went back by {back:g} s")
                     last[line["worker"]] = line["now"]
-                    yield number, line
+                    yield f"{self.path}, line {number}", line
                     number += 1
         except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
-            fault = errors.unusable(self.path, number, error)
-            if not self._lenient:
-                raise fault from error
-            self.notes.append(str(fault))
+            self._faults.add(self.path, number, error)
 
     def _checked(self, header: Any) -> Line:
         if not isinstance(header, dict) or header.get("format") != FORMAT:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scheduler import errors, objects
-from scheduler.replay.workload import Arrival, Faults, Workload, a_flavor
+from scheduler.replay.workload import Arrival, Workload, a_flavor
 
 SOURCE: Final = (
     "Azure public VM trace 2017 (Cortez et al., Resource Central, SOSP 2017; CC-BY-4.0), 30 days"
@@ -64,7 +64,7 @@ class _Lifetimes:
         return rows[0] + self._rng.random() * (rows[-1] + 300 - rows[0])
 
 
-def read_azure(folder: Path, seed: int, faults: Faults) -> Workload:
+def read_azure(folder: Path, seed: int, faults: errors.Faults) -> Workload:
     """The 30 days in *folder*; what is drawn follows from *seed*.  UnusableInput names the line."""
     flavors, bins = dict(_pairs(folder / FLAVORS, _flavor)), defaultdict[int, list[int]](list)
     for seconds, number in _pairs(folder / BINS, lambda _line, *words: map(int, words)):
@@ -109,7 +109,7 @@ def _batches(
     ends: str | None,
     flavors: Set[str],
     lifetimes: Set[str],
-    faults: Faults,
+    faults: errors.Faults,
 ) -> Iterator[tuple[int, Batch]]:
     """Second, and flavor and lifetime (a text; empty: not known) of each server of a tenant."""
     path = folder / arrivals
@@ -147,7 +147,7 @@ def _of_tenants(letters: Sequence[str], known: Iterable[str]) -> Iterator[Batch]
             yield batch
 
 
-def _lines(path: Path, faults: Faults) -> Iterator[str]:
+def _lines(path: Path, faults: errors.Faults) -> Iterator[str]:
     number = 0
     try:
         with gzip.open(path, "rt", encoding="ascii") as file:

@@ -103,22 +103,7 @@ class Workload:
         return dataclasses.replace(self, arrivals=found)
 
 
-class Faults:
-    """Faults of lines of files: raised at once, or noted where reading is *lenient*."""
-
-    def __init__(self, *, lenient: bool = False) -> None:
-        self.lenient = lenient
-        self.notes: list[str] = []
-
-    def add(self, path: Path, line: int, reason: str | Exception) -> None:
-        """Raise UnusableInput naming file and line, or note that the line is left out."""
-        error = errors.unusable(path, line, reason)
-        if not self.lenient:
-            raise error
-        self.notes.append(str(error))
-
-
-def read_csv(path: Path, named: Mapping[str, objects.Flavor], faults: Faults) -> Workload:
+def read_csv(path: Path, named: Mapping[str, objects.Flavor], faults: errors.Faults) -> Workload:
     """The workload of a CSV file; *named* are flavors by name.  UnusableInput names the line."""
     flavors, arrivals, last = dict(named), list[Arrival](), -math.inf
     for line, row in _rows(path):

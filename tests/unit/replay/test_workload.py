@@ -8,7 +8,7 @@ import pytest
 from scheduler import errors
 from scheduler.recording.segments import Segment
 from scheduler.replay.azure import read_azure
-from scheduler.replay.workload import Faults, flavors_named, read_csv
+from scheduler.replay.workload import flavors_named, read_csv
 
 HEADER = "arrival,lifetime,flavor,count,group,zone\n"
 
@@ -21,7 +21,7 @@ def a_file(folder, text):
 
 def test_rows_become_arrivals(tmp_path):
     text = HEADER + "0,60,4/16,2,affinity:a,z1\n5.5,,big,,,\n"
-    found = read_csv(a_file(tmp_path, text), flavors_named(["big=8/1.75/20"]), Faults())
+    found = read_csv(a_file(tmp_path, text), flavors_named(["big=8/1.75/20"]), errors.Faults())
     first, second = found.arrivals
     assert (first.at, first.lifetimes, first.group, first.zone) == (0, (60, 60), "affinity:a", "z1")
     assert (first.flavor.vcpus, first.flavor.memory_mb, first.flavor.root_gb) == (4, 16384, 0)
@@ -49,26 +49,26 @@ def test_rows_become_arrivals(tmp_path):
 def test_a_bad_row_is_named_or_left_out(tmp_path, row, complaint):
     path = a_file(tmp_path, f"{HEADER}5,,4/16\n{row}\n10,,4/16\n")
     with pytest.raises(errors.UnusableInput) as caught:
-        read_csv(path, {}, Faults())
+        read_csv(path, {}, errors.Faults())
     assert f"{path}, line 3: {complaint}" in str(caught.value)
-    lenient = read_csv(path, {}, Faults(lenient=True))
+    lenient = read_csv(path, {}, errors.Faults(lenient=True))
     assert [each.at for each in lenient.arrivals] == [5, 10]
     assert len(lenient.notes) == 1
 
 
 def test_a_file_without_columns_or_rows(tmp_path):
     with pytest.raises(errors.UnusableInput, match="line 1: no column lifetime, flavor"):
-        read_csv(a_file(tmp_path, "arrival,count\n1,1\n"), {}, Faults())
+        read_csv(a_file(tmp_path, "arrival,count\n1,1\n"), {}, errors.Faults())
     with pytest.raises(errors.InvalidRequest, match="no arrivals"):
-        read_csv(a_file(tmp_path, HEADER), {}, Faults())
+        read_csv(a_file(tmp_path, HEADER), {}, errors.Faults())
 
 
 @pytest.mark.parametrize(
     "read",
     [
-        lambda path: read_csv(path, {}, Faults()),
+        lambda path: read_csv(path, {}, errors.Faults()),
         lambda path: next(iter(Segment(path))),
-        lambda path: read_azure(path.parent, 1, Faults()),
+        lambda path: read_azure(path.parent, 1, errors.Faults()),
     ],
     ids=["csv", "recording", "trace"],
 )
@@ -81,7 +81,7 @@ def test_a_missing_file_is_named_once_and_without_a_line(tmp_path, read):
 
 def test_parts_of_a_workload(tmp_path):
     text = HEADER + "".join(f"{at},,4/16\n" for at in (100, 200, 300))
-    workload = read_csv(a_file(tmp_path, text), {}, Faults())
+    workload = read_csv(a_file(tmp_path, text), {}, errors.Faults())
     assert [each.at for each in workload.between(100, 201).arrivals] == [200, 300]
     twice = [each.at for each in workload.inflated(2, 0.5).arrivals]
     assert twice == [100, 100, 200, 200, 300, 300]
@@ -108,7 +108,7 @@ def a_trace(folder, **changed):
 
 
 def test_a_batch_is_a_request_per_flavor(tmp_path):
-    workload = read_azure(a_trace(tmp_path), 1, Faults())
+    workload = read_azure(a_trace(tmp_path), 1, errors.Faults())
     assert "Cortez" in workload.source
     found = [(each.at, each.flavor.name, each.count) for each in workload.arrivals]
     assert found == [
@@ -121,13 +121,13 @@ def test_a_batch_is_a_request_per_flavor(tmp_path):
 
 def test_lifetimes_are_in_their_bins_or_drawn_from_those_known(tmp_path):
     for seed in range(20):
-        arrivals = read_azure(a_trace(tmp_path), seed, Faults()).arrivals
+        arrivals = read_azure(a_trace(tmp_path), seed, errors.Faults()).arrivals
         assert 300 <= arrivals[3].lifetimes[0] < 600
         assert 600 <= arrivals[4].lifetimes[0] < 1200
         assert arrivals[5].lifetimes == (math.inf,)  # none is known to last longer
         assert arrivals[6].lifetimes[0] < 300
         assert all(each < 300 or 600 <= each < 1200 for each in arrivals[2].lifetimes)
-    again = read_azure(tmp_path, 19, Faults()).arrivals
+    again = read_azure(tmp_path, 19, errors.Faults()).arrivals
     assert [each.lifetimes for each in again] == [each.lifetimes for each in arrivals]
 
 
@@ -146,8 +146,8 @@ def test_lifetimes_are_in_their_bins_or_drawn_from_those_known(tmp_path):
 def test_a_bad_line_of_the_trace(tmp_path, part, text, complaint):
     folder = a_trace(tmp_path, **{part: text})
     with pytest.raises(errors.UnusableInput, match=complaint):
-        read_azure(folder, 1, Faults())
-    assert len(read_azure(folder, 1, Faults(lenient=True)).notes) == 1
+        read_azure(folder, 1, errors.Faults())
+    assert len(read_azure(folder, 1, errors.Faults(lenient=True)).notes) == 1
 
 
 @pytest.mark.parametrize(("name", "line"), [("flav_map.txt", 3), ("interval_map.txt", 5)])
@@ -155,11 +155,11 @@ def test_a_bad_line_of_a_map(tmp_path, name, line):
     with (a_trace(tmp_path) / name).open("a") as file:
         file.write("x\n")
     with pytest.raises(errors.UnusableInput, match=f"{name}, line {line}: "):
-        read_azure(tmp_path, 1, Faults())
+        read_azure(tmp_path, 1, errors.Faults())
 
 
 def test_a_trace_without_arrivals(tmp_path):
-    found = read_azure(a_trace(tmp_path, **dict.fromkeys(PARTS, "")), 1, Faults())
+    found = read_azure(a_trace(tmp_path, **dict.fromkeys(PARTS, "")), 1, errors.Faults())
     with pytest.raises(errors.InvalidRequest, match="no arrivals"):
         found.between(0, math.inf)
 
@@ -169,5 +169,5 @@ def test_a_truncated_part_of_the_trace(tmp_path):
     path = folder / "v1.train.txt.gz"
     path.write_bytes(path.read_bytes()[:-12])
     with pytest.raises(errors.UnusableInput, match=r"v1\.train\.txt\.gz, line \d"):
-        read_azure(folder, 1, Faults())
-    assert read_azure(folder, 1, Faults(lenient=True)).arrivals
+        read_azure(folder, 1, errors.Faults())
+    assert read_azure(folder, 1, errors.Faults(lenient=True)).arrivals
