@@ -1,10 +1,10 @@
 """A fleet described in words: ``2000 × 64 cores/256 GiB, 3 zones``."""
 
 import datetime
+import itertools
 import re
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler import errors
@@ -23,78 +23,56 @@ _FORM: Final = "2000 × 64 cores/256 GiB/2 TiB + 100 × 96 cores/768 GiB, 3 zone
 _SUPPORTED: Final = '[["x86_64", "kvm", "hvm"]]'
 
 
-@dataclass(frozen=True, slots=True)
-class HostKind:
-    count: int
-    vcpus: int
-    memory_mb: int
-    disk_gb: int = DISK_GB
+def rows_of(text: str, now: float) -> dict[str, Any]:
+    """The rows of the hosts that *text* describes, by table; all have just reported.
 
-
-def parsed(text: str) -> tuple[list[HostKind], int]:
-    """The kinds of empty hosts that *text* describes, and the zones they are spread over evenly.
-
-    0 is without zones.  InvalidRequest shows the form if it is no description.
+    They are spread evenly over the zones.  InvalidRequest shows the form if it is no description.
     """
-    parts = text.split(",")
-    found = [_KIND.fullmatch(each) for each in parts[0].split("+")]
-    zones = [_ZONES.fullmatch(each) for each in parts[1:]]
-    if None in found or None in zones or len(zones) > 1:
+    kinds, *zones = text.split(",")
+    found = [_KIND.fullmatch(each) for each in kinds.split("+")]
+    spread = [_ZONES.fullmatch(each) for each in zones]
+    if None in found or None in spread or len(spread) > 1:
         reason = f"not of the form '{_FORM}', disk and zones are optional"
         raise errors.InvalidRequest(field=f"fleet {text!r:.80}", reason=reason)
-    kinds = [_kind(each) for each in found if each]
-    hosts = sum(each.count for each in kinds)
-    if not 0 < hosts <= MOST_HOSTS or not all(each.count for each in kinds):
-        reason = f"{hosts} hosts; 1 to {MOST_HOSTS}, and some of each kind"
+    counts = [int(each[1]) for each in found if each]
+    if not 0 < sum(counts) <= MOST_HOSTS or 0 in counts:
+        reason = f"{sum(counts)} hosts; 1 to {MOST_HOSTS}, and some of each kind"
         raise errors.InvalidRequest(field=f"fleet {text!r:.80}", reason=reason)
-    return kinds, sum(int(each[1]) for each in zones if each)
-
-
-def _kind(found: re.Match[str]) -> HostKind:
-    disk_gb = DISK_GB
-    if found[5] is not None:
-        disk_gb = int(found[5]) * _UNITS[found[6].upper()] // 1024
-    return HostKind(int(found[1]), int(found[2]), int(found[3]) * _UNITS[found[4].upper()], disk_gb)
-
-
-def rows_of(text: str, now: float) -> dict[str, Any]:
-    """The rows of the hosts that *text* describes, by table; all have just reported."""
-    several, zones = parsed(text)
-    kinds = [each for each in several for _host in range(each.count)]
+    hardware = itertools.chain.from_iterable(
+        [_hardware(each)] * count for each, count in zip(found, counts, strict=True) if each
+    )
     at = datetime.datetime.fromtimestamp(now, datetime.UTC).replace(tzinfo=None)
-    width = len(str(len(kinds)))
-    names = [f"host-{number:0{width}}" for number in range(1, len(kinds) + 1)]
-    times = {"created_at": at, "updated_at": at}
-    service = {"binary": COMPUTE_BINARY, "topic": "compute", "disabled": False} | times
+    width, count = len(str(sum(counts))), sum(int(each[1]) for each in spread if each)
+    names = [f"host-{number:0{width}}" for number in range(1, sum(counts) + 1)]
     return {
         "compute_nodes": [
-            {"id": number, "updated_at": at, **_node(name, kind)}
-            for number, (name, kind) in enumerate(zip(names, kinds, strict=True), 1)
+            {"id": number, "host": name, "hypervisor_hostname": name, "updated_at": at}
+            | {"uuid": str(uuid.uuid5(uuid.NAMESPACE_DNS, name)), **its}
+            for number, (name, its) in enumerate(zip(names, hardware, strict=True), 1)
         ],
         "services": [
-            {"id": number, "host": name, "forced_down": False, "last_seen_up": at, **service}
+            {"id": number, "host": name, "binary": COMPUTE_BINARY, "topic": "compute"}
+            | {"disabled": False, "forced_down": False}
+            | dict.fromkeys(("last_seen_up", "created_at", "updated_at"), at)
             for number, name in enumerate(names, 1)
         ],
-        "aggregates": [_zone(number, names[number - 1 :: zones]) for number in range(1, zones + 1)],
+        "aggregates": [_zone(number, names[number - 1 :: count]) for number in range(1, count + 1)],
     }
 
 
-def _node(name: str, kind: HostKind) -> dict[str, Any]:
+def _hardware(found: re.Match[str]) -> dict[str, Any]:
+    """Columns of an empty host of the kind that was *found*."""
+    memory_mb, disk_gb = int(found[3]) * _UNITS[found[4].upper()], DISK_GB
+    if found[5] is not None:
+        disk_gb = int(found[5]) * _UNITS[found[6].upper()] // 1024
     return {
-        "uuid": str(uuid.uuid5(uuid.NAMESPACE_DNS, name)),
-        "host": name,
-        "hypervisor_hostname": name,
         "hypervisor_type": "QEMU",
         "hypervisor_version": 8_000_000,
         "supported_instances": _SUPPORTED,
-        "vcpus": kind.vcpus,
-        "vcpus_used": 0,
-        "memory_mb": kind.memory_mb,
-        "memory_mb_used": 0,
-        "free_ram_mb": kind.memory_mb,
-        "local_gb": kind.disk_gb,
-        "local_gb_used": 0,
-        "free_disk_gb": kind.disk_gb,
+        "vcpus": int(found[2]),
+        **dict.fromkeys(("vcpus_used", "memory_mb_used", "local_gb_used"), 0),
+        **dict.fromkeys(("memory_mb", "free_ram_mb"), memory_mb),
+        **dict.fromkeys(("local_gb", "free_disk_gb"), disk_gb),
     }
 
 

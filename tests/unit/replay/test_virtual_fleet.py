@@ -4,7 +4,7 @@ import pytest
 
 from scheduler import errors
 from scheduler.hosts.columns import seconds
-from scheduler.replay.description import HostKind, parsed
+from scheduler.replay.description import rows_of
 from scheduler.replay.row_fleet import RowFleet, moment
 from scheduler.replay.virtual_fleet import VirtualClock, VirtualFleet
 from tests.builders import a_conf, a_request
@@ -27,19 +27,22 @@ def hosts_of(fleet):
 
 
 @pytest.mark.parametrize(
-    ("text", "kinds", "zones"),
+    ("text", "hosts", "zones"),
     [
-        ("2000 × 64 cores/256 GiB, 3 zones", (HostKind(2000, 64, 262144),), 3),
-        ("1x8 cores/512MiB", (HostKind(1, 8, 512),), 0),
+        ("2000 × 64 cores/256 GiB, 3 zones", [(64, 262144, 10_000)] * 2000, 3),
+        ("1x8 cores/512MiB", [(8, 512, 10_000)], 0),
         (
             "2 * 64 cores/1 TiB/2 TiB + 1 × 1 core/4 GB/50 GB, 1 zone",
-            (HostKind(2, 64, 1048576, 2048), HostKind(1, 1, 4096, 50)),
+            [(64, 1048576, 2048), (64, 1048576, 2048), (1, 4096, 50)],
             1,
         ),
     ],
 )
-def test_descriptions(text, kinds, zones):
-    assert parsed(text) == (list(kinds), zones)
+def test_descriptions(text, hosts, zones):
+    rows = rows_of(text, 0.0)
+    nodes = rows["compute_nodes"]
+    assert [(each["vcpus"], each["memory_mb"], each["local_gb"]) for each in nodes] == hosts
+    assert len(rows["aggregates"]) == zones
 
 
 @pytest.mark.parametrize(
@@ -49,7 +52,7 @@ def test_descriptions(text, kinds, zones):
 )
 def test_what_is_no_description(text):
     with pytest.raises(errors.InvalidRequest, match="fleet"):
-        parsed(text)
+        rows_of(text, 0.0)
 
 
 def test_hosts_have_what_is_described_and_zones_take_turns():
