@@ -154,16 +154,6 @@ class Daemons:
         except messaging.MessagingTimeout as error:
             raise NoWorker(reason=f"{worker} did not answer within {seconds:g} s") from error
 
-    def first(self, method: str, **arguments: Any) -> Any:
-        """The answer to *method* of the first worker that is not silent."""
-        failure = NoWorker(reason="none is known")
-        for worker in self.workers():
-            try:
-                return self.one(worker, method, **arguments)
-            except NoWorker as error:
-                failure = error
-        raise failure
-
     def _find(self, host: str) -> list[Worker]:
         """The workers on *host*: the first that answers says how many there are."""
         quiet: list[int] = []

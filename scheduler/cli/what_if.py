@@ -120,12 +120,12 @@ class WhatIf(bus.OnWorkers, Text):
         }
         if has_options:
             arguments["request"] = request_of(parsed_args, self.conf, self.databases.api)
+        else:
+            arguments["remembered"] = name
         with self.asking(parsed_args) as daemons:
-            if has_options:
-                answer: dict[str, Any] = daemons.first("what_if", **arguments)
-            else:
-                worker = _who_remembers(daemons, name)
-                answer = daemons.one(worker, "what_if", remembered=name, **arguments)
+            # The first of all workers has just said that it is there.
+            worker = daemons.workers()[0] if has_options else _who_remembers(daemons, name)
+            answer: dict[str, Any] = daemons.one(worker, "what_if", **arguments)
         return answer
 
     def show(self, found: Any) -> None:

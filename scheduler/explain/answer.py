@@ -176,9 +176,6 @@ class _HostLookup:
     def _removed(self, number: int, code: str) -> dict[str, Any]:
         each, host = self.filters[number], self.scope.state(self.row)
         wanted, found = describe(each, code, host, self.record.request)
-        kept = self._kept(each.name, code) if self.verdicts is not None else None
-        if kept is not None:
-            wanted, found = kept
         others = failures(self.filters, self.scope, [self.row], self.record.request)[self.row]
         return {
             "status": "removed",
@@ -188,19 +185,7 @@ class _HostLookup:
             "wanted": wanted,
             "found": found,
             "also_fails": [self.filters[n].name for n, _code in others if n != number],
-            **({} if kept is None else {"numbers_of": THEN}),
         }
-
-    def _kept(self, name: str, code: str) -> tuple[str | None, str] | None:
-        """The record's details of the host itself, as one of a refusal's closest."""
-        host, refusal = self.scope.state(self.row), self.record.refusal
-        if refusal is None or refusal.index:  # the verdicts are of the first instance
-            return None
-        for each in refusal.findings:
-            for example in each.examples if (each.filter, each.reason) == (name, code) else ():
-                if (example.host, example.node) == (host.host, host.nodename):
-                    return each.wanted, example.found
-        return None
 
     def _as_of_now(self) -> dict[str, Any]:
         """The filters' verdict on the host as it is now."""
