@@ -366,11 +366,9 @@ class Shortened(columns.FormattableColumn):
         return text if len(text) <= self.LENGTH else f"{text[: self.LENGTH]}... ({len(text)})"
 
 
-def pairs_option(
-    help: str, option: str = "--property", dest: str = "properties", group: str = ""
-) -> Argument:
+def pairs_option(help: str, option: str = "--property", dest: str = "properties") -> Argument:
     """An *option* that takes ``KEY=VALUE`` and may be repeated; the result is a list of pairs."""
-    return repeated(option, "KEY=VALUE", help, dest=dest, type=key_value, group=group)
+    return repeated(option, "KEY=VALUE", help, dest=dest, type=key_value)
 
 
 def key_value(text: str) -> tuple[str, str]:

@@ -9,10 +9,10 @@ from oslo_log import log as logging
 from rich import box
 from rich.table import Table
 
-from scheduler import errors, exit_codes, numa, objects, pci, plugins, semantics
+from scheduler import errors, exit_codes, plugins
 from scheduler.cli import command
 from scheduler.cli.command import argument
-from scheduler.db import flavors
+from scheduler.cli.what_if import request_for
 from scheduler.db.database import FAILURES
 from scheduler.db.databases import Databases
 from scheduler.explain.rendering import Paper
@@ -113,24 +113,8 @@ def drain(self: Any, args: Any) -> Mapping[str, Any]:
 def fit(self: Any, args: Any) -> Mapping[str, Any]:
     """Plan moves that make room for servers of a flavor."""
     with errors.as_invalid("--flavor", errors.NotFound):
-        spec = _request(self.conf, self.databases, args.flavor, args.az, args.project)
+        spec = request_for(self.conf, self.databases, args.flavor, args.az, args.project)
     return _planned(self, args, _stacking(self.conf), lambda its: its.fit(spec, args.count))
-
-
-def _request(
-    conf: Any, databases: Databases, flavor: str, zone: str | None, project: str | None
-) -> objects.RequestSpec:
-    """A request for one server of the *flavor* of that name; NotFound if there is none."""
-    with databases.api.read() as connection:
-        found = flavors.get(connection, "name", flavor)
-    return objects.RequestSpec(
-        flavor=found,
-        availability_zone=zone,
-        project_id=project,
-        num_instances=1,
-        numa_topology=numa.constraints(found, None, semantics.from_conf(conf).numa),
-        pci_requests=pci.requests_of_flavor(found, None, conf.pci.alias),
-    )
 
 
 def moves_for_room(conf: Any, databases: Databases, refused: Mapping[str, Any]) -> int | None:
@@ -145,7 +129,7 @@ def moves_for_room(conf: Any, databases: Databases, refused: Mapping[str, Any]) 
         plugins.prepare(conf)
         conf = _stacking(conf)
         asked = (refused[name] for name in ("flavor", "zone", "project"))
-        spec = _request(conf, databases, *asked)
+        spec = request_for(conf, databases, *asked)
         fleet, left_out = database_fleet.read(conf, databases, READING_SECONDS)
         planner = Planner(Mover(fleet, SEARCH_SECONDS), left_out)
         plan = planner.fit(spec, refused["num_instances"])

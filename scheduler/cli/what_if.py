@@ -19,7 +19,7 @@ from scheduler.cli.bus import Daemons, Worker
 from scheduler.cli.command import Text, argument
 from scheduler.conf import mistakes
 from scheduler.db import flavors
-from scheduler.db.database import Database
+from scheduler.db.databases import Databases
 from scheduler.rpc.context import ObjectSerializer
 
 _LIKE = "like:"
@@ -29,19 +29,8 @@ Answered = Mapping[str, Any]
 
 _NOT_MADE = "a request that nobody made"
 _CHANGES = "what is to be different"
-_SIZES = (
-    ("--flavor-ram", "memory_mb", "MB", "memory"),
-    ("--vcpus", "vcpus", "N", "processors"),
-    ("--flavor-disk", "root_gb", "GB", "root disk"),
-    ("--flavor-ephemeral", "ephemeral_gb", "GB", "ephemeral disk"),
-)
-_PAIRS = (
-    ("--extra-spec", "extra_specs", "extra spec of the flavor"),
-    ("--image-property", "image_properties", "property of the image"),
-    ("--hint", "hints", "scheduler hint"),
-)
 #: Options that describe a request, which is in no file then.
-_DESCRIBING = ("flavor", "az", "project", *(dest for _option, dest, *_rest in (*_SIZES, *_PAIRS)))
+_DESCRIBING = ("flavor", "az", "project")
 _REQUEST = (
     argument(
         "--request",
@@ -52,18 +41,6 @@ _REQUEST = (
         group=_NOT_MADE,
     ),
     argument("--flavor", metavar="NAME", help="a flavor of the database", group=_NOT_MADE),
-    *(
-        argument(
-            option,
-            dest=dest,
-            type=command.non_negative,
-            metavar=metavar,
-            help=f"{what} per server",
-            group=_NOT_MADE,
-        )
-        for option, dest, metavar, what in _SIZES
-    ),
-    *(command.pairs_option(what, option, dest, group=_NOT_MADE) for option, dest, what in _PAIRS),
     argument("--az", metavar="ZONE", help="availability zone", group=_NOT_MADE),
     argument("--project", metavar="ID", help="project that asks", group=_NOT_MADE),
     argument(
@@ -108,7 +85,7 @@ class WhatIf(bus.OnWorkers, Text):
     def act(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         name, has_options = parsed_args.name, is_given(parsed_args)
         if bool(name) == has_options:
-            reason = "give it, or else options of a request: see --flavor, --flavor-ram, --request"
+            reason = "give it, or else options of a request: see --flavor, --request"
             raise errors.InvalidRequest(field="REQUEST_ID", reason=reason)
         arguments = {
             "enable": parsed_args.enable,
@@ -119,7 +96,7 @@ class WhatIf(bus.OnWorkers, Text):
             "max_seconds": parsed_args.timeout * 0.9,
         }
         if has_options:
-            arguments["request"] = request_of(parsed_args, self.conf, self.databases.api)
+            arguments["request"] = request_of(parsed_args, self.conf, self.databases)
         else:
             arguments["remembered"] = name
         with self.asking(parsed_args) as daemons:
@@ -166,21 +143,42 @@ def is_given(
     parsed: argparse.Namespace, names: Sequence[str] = ("request", "count", *_DESCRIBING)
 ) -> bool:
     """True when there is a request on the command line, or one of the options *names* of it."""
-    return any(getattr(parsed, name) not in (None, []) for name in names)
+    return any(getattr(parsed, name) is not None for name in names)
 
 
 def request_of(
-    parsed: argparse.Namespace, conf: cfg.ConfigOpts, database: Database
+    parsed: argparse.Namespace, conf: cfg.ConfigOpts, databases: Databases
 ) -> objects.RequestSpec:
     """The request; InvalidRequest naming what is wrong with it, FlavorNotFound for the flavor."""
-    if parsed.request and is_given(parsed, _DESCRIBING):
+    if not parsed.request:
+        if parsed.flavor is None:
+            raise errors.InvalidRequest(field="--flavor", reason="missing, without --request")
+        spec = request_for(conf, databases, parsed.flavor, parsed.az, parsed.project)
+    elif is_given(parsed, _DESCRIBING):
         raise errors.InvalidRequest(field="--request", reason="only --count goes with it")
-    spec = _from_file(parsed.request) if parsed.request else _from_options(parsed, conf, database)
+    else:
+        spec = _from_file(parsed.request)
     if parsed.count is not None:
         spec.num_instances = parsed.count
     if not spec.is_set("instance_uuid"):
         spec.instance_uuid = str(uuid.uuid4())
     return spec
+
+
+def request_for(
+    conf: Any, databases: Databases, flavor: str, zone: str | None, project: str | None
+) -> objects.RequestSpec:
+    """A request for one server of the *flavor* of that name; FlavorNotFound if there is none."""
+    with databases.api.read() as connection:
+        found = flavors.get(connection, "name", flavor)
+    return objects.RequestSpec(
+        flavor=found,
+        availability_zone=zone,
+        project_id=project,
+        num_instances=1,
+        numa_topology=numa.constraints(found, None, semantics.from_conf(conf).numa),
+        pci_requests=pci.requests_of_flavor(found, None, conf.pci.alias),
+    )
 
 
 def _from_file(path: Path) -> objects.RequestSpec:
@@ -197,45 +195,6 @@ def _from_file(path: Path) -> objects.RequestSpec:
     if not isinstance(found, objects.RequestSpec):
         raise errors.InvalidRequest(field=field, reason="no RequestSpec in the form of the bus")
     return found
-
-
-def _from_options(
-    parsed: argparse.Namespace, conf: cfg.ConfigOpts, database: Database
-) -> objects.RequestSpec:
-    flavor = _flavor(parsed, database)
-    image = objects.ImageMeta.from_dict({"properties": dict(parsed.image_properties)})
-    hints: dict[str, list[str]] = {}
-    for name, value in parsed.hints:
-        hints.setdefault(name, []).append(value)
-    return objects.RequestSpec(
-        flavor=flavor,
-        image=image,
-        num_instances=1,
-        scheduler_hints=hints,
-        availability_zone=parsed.az,
-        project_id=parsed.project,
-        numa_topology=numa.constraints(flavor, image, semantics.from_conf(conf).numa),
-        pci_requests=pci.requests_of_flavor(flavor, image, conf.pci.alias),
-    )
-
-
-def _flavor(parsed: argparse.Namespace, database: Database) -> objects.Flavor:
-    """The one that is named, or one of the sizes given; the options win over what it says."""
-    if parsed.flavor is None:
-        flavor = objects.Flavor(
-            id=0, name="what-if", flavorid="what-if", memory_mb=0, vcpus=1, root_gb=0,
-            ephemeral_gb=0, swap=0, extra_specs={},
-        )  # fmt: skip
-        if parsed.memory_mb is None:
-            raise errors.InvalidRequest(field="--flavor-ram", reason="missing, without --flavor")
-    else:
-        with database.read() as connection:
-            flavor = flavors.get(connection, "name", parsed.flavor)
-    for _option, dest, _unit, _what in _SIZES:
-        if getattr(parsed, dest) is not None:
-            setattr(flavor, dest, getattr(parsed, dest))
-    flavor.extra_specs = {**flavor.extra_specs, **dict(parsed.extra_specs)}
-    return flavor
 
 
 def show(console: Console, answer: Answered) -> None:

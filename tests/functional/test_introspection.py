@@ -96,7 +96,7 @@ def test_a_worker_that_hangs_is_named_and_the_other_answers(served):
 MISTAKES = {
     "state show --daemon elsewhere": "nova-scheduler on elsewhere does not listen",
     "explain req-nobody-sent --daemon sched1": "req-nobody-sent",
-    "what-if --flavor-ram 1 --enable RamFiltr": "--enable RamFiltr: no filter of this name is "
+    "what-if --flavor m1.tiny --enable RamFiltr": "--enable RamFiltr: no filter of this name is "
     "available; did you mean RamFilter?",
 }
 
@@ -177,7 +177,7 @@ def test_a_request_is_tried_out_and_nothing_stays(served, tmp_path):
     assert chosen[:2] == [booked, booked] != chosen[1:]
     profile = tmp_path / "new.yaml"
     profile.write_text("name: new\ncount: 2\nvcpus: 99\nmemory_mb: 9000000\nlocal_gb: 900000\n")
-    words = ["what-if", "--flavor-ram", "2048", "--count", "2", "--add-hosts", str(profile)]
+    words = ["what-if", "--flavor", "m1.small", "--count", "2", "--add-hosts", str(profile)]
     shown = served.run(*words)
     assert shown.stdout.splitlines()[0].endswith("Then: new-1, new-2."), shown
     assert before == numbers(deployment)

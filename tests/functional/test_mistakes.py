@@ -169,7 +169,7 @@ ON_THE_COMMAND_LINE = {
     "claims of nobody": (f"{MANAGE} claims release", ("give each CONSUMER",), exit_codes.USAGE),
     "no cases": (f"{MANAGE} evaluate /no/such", ("error: /no/such: No such file",), 1),
     "hosts of a file that is not there": (
-        f"{MANAGE} what-if --flavor-ram 1 --add-hosts 2",
+        f"{MANAGE} what-if --flavor m1.tiny --add-hosts 2",
         ("--add-hosts 2: 2: No such file or directory", "like:HOST:COUNT"),
         exit_codes.FAILURE,
     ),

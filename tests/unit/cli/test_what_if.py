@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -11,7 +12,7 @@ from scheduler.cli import what_if
 from scheduler.cli.program import Program
 from scheduler.cli.what_if import WhatIf, profiles_of, show
 from scheduler.db import flavors
-from tests.builders import a_conf
+from tests.builders import a_conf, a_request
 from tests.unit.objects import wire_samples
 
 TOLD = {
@@ -39,23 +40,25 @@ def request_of(database, *words):
     program = Program(a_conf())
     parsed = WhatIf(program, None).get_parser("what-if").parse_args(list(words))
     assert what_if.is_given(parsed)
-    return what_if.request_of(parsed, a_conf(), database)
+    return what_if.request_of(parsed, a_conf(), SimpleNamespace(api=database))
 
 
 def test_options_make_a_request(database):
-    words = "--flavor-ram 4096 --vcpus 4 --extra-spec hw:numa_nodes=2 --hint same_host=a --hint k=b"
-    spec = request_of(database, *words.split(), "--az", "az1", "--count", "3")
-    assert (spec.memory_mb, spec.vcpus, spec.num_instances) == (4096, 4, 3)
+    with database.write() as connection:
+        pinned = a_request(
+            flavor={
+                "name": "p",
+                "memory_mb": 4096,
+                "vcpus": 2,
+                "extra_specs": {"hw:numa_nodes": "2"},
+            }
+        ).flavor
+        flavors.create(connection, pinned)
+    words = "--flavor p --az az1 --project red --count 3"
+    spec = request_of(database, *words.split())
+    assert (spec.memory_mb, spec.project_id, spec.num_instances) == (4096, "red", 3)
     assert (spec.availability_zone, len(spec.numa_topology.cells)) == ("az1", 2)
-    assert spec.scheduler_hints == {"same_host": ["a"], "k": ["b"]}
     assert spec.instance_uuid
-
-
-def test_options_win_over_a_flavor_of_the_database(database):
-    with database.read() as connection:
-        small = flavors.get(connection, "name", "m1.small")
-    spec = request_of(database, "--flavor", "m1.small", "--vcpus", "7")
-    assert (spec.vcpus, spec.memory_mb) == (7, small.memory_mb)
 
 
 @pytest.mark.parametrize("name", ["select_destinations-v4.0", "select_destinations-simple"])
@@ -71,17 +74,15 @@ def test_a_message_of_the_bus_makes_a_request(database, tmp_path, name):
     ("words", "text"),
     [
         ([], "REQUEST_ID: give it, or else options of a request"),
-        (["req-1", "--flavor-ram", "1"], "REQUEST_ID: give it, or else options of a request"),
+        (["req-1", "--flavor", "x"], "REQUEST_ID: give it, or else options of a request"),
         (["req-1", "--count", "2"], "REQUEST_ID: give it, or else options of a request"),
-        (["req-1", "--hint", "a=b"], "REQUEST_ID: give it, or else options of a request"),
         (["--request", "x", "--az", "z"], "--request: only --count goes with it"),
-        (["--vcpus", "1"], "--flavor-ram: missing, without --flavor"),
+        (["--az", "z"], "--flavor: missing, without --request"),
         (["--flavor", "no-such"], "no-such"),
         (["--request", "/no/such"], "--request /no/such: .*No such file"),
         (["--request", __file__], "--request .*: Extra data: line 1"),
-        (["--flavor-ram", "1", "--add-hosts", "like:x"], "--add-hosts like:x: not of the form"),
-        (["--flavor-ram", "1", "--add-hosts", "like:x:²"], "like:x:²: not of the form"),
-        (["--flavor-ram", "1", "--extra-spec", "hw:numa_nodes=x"], "hw:numa_nodes"),
+        (["--flavor", "m1.tiny", "--add-hosts", "like:x"], "--add-hosts like:x: not of the form"),
+        (["--flavor", "m1.tiny", "--add-hosts", "like:x:²"], "like:x:²: not of the form"),
     ],
 )
 @pytest.mark.usefixtures("database")
