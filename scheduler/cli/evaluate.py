@@ -12,8 +12,8 @@ from scheduler import exit_codes
 from scheduler.cli import command
 from scheduler.cli.command import argument
 from scheduler.conf import mistakes
-from scheduler.evaluation.cases import ALL, OF_LABEL, STANDARD_INPUT, read_cases
-from scheduler.evaluation.outcome import Outcome, outcomes
+from scheduler.evaluation.cases import STANDARD_INPUT, read_cases
+from scheduler.evaluation.outcome import Outcome, outcome_of
 from scheduler.explain.rendering import Paper
 
 _COLUMNS = ("cases", "agree", "listed", "differ")
@@ -41,19 +41,12 @@ class Evaluate(command.Text):
             action="store_true",
             help="print differences and a summary; the status is 1 if there is a difference",
         ),
-        argument(
-            "--semantics",
-            choices=sorted(OF_LABEL),
-            default=ALL,
-            help="decide only the cases that this behaviour is to decide; all: every case as its "
-            "label says, those labelled all under both (default)",
-        ),
     )
 
     def act(self, parsed_args: argparse.Namespace) -> Any:
         """The decisions one by one, or what comparing them gives."""
         cases = read_cases(parsed_args.files or [STANDARD_INPUT])
-        decided = outcomes(command.tracked(cases, "Evaluating"), parsed_args.semantics)
+        decided = map(outcome_of, command.tracked(cases, "Evaluating"))
         return self._compared(decided) if parsed_args.check else self._lines(decided)
 
     def show(self, found: Any) -> None:

@@ -38,23 +38,12 @@ NEWTON = Behaviour("newton", "newton", NewtonReservations, names_instances=False
 _PASSING = functools.partial(Reservations, expiry_seconds=float("-inf"))
 CURRENT = Behaviour("2026", "current", _PASSING, names_instances=True)
 
-#: The label of a case that both decide alike.
-ALL = "all"
-#: By label, the behaviour whose answer is written first.
+#: By the label of a case, who decides it; the answer of the first is written first.
 OF_LABEL: Mapping[str, tuple[Behaviour, ...]] = {
-    ALL: (CURRENT, NEWTON),
+    "all": (CURRENT, NEWTON),
     NEWTON.name: (NEWTON,),
     CURRENT.name: (CURRENT,),
 }
-
-
-def behaviours_of(case: Case, wanted: str = ALL) -> tuple[Behaviour, ...]:
-    """Those of *case* among the *wanted* one, or all; raises BadCase for a label that is none."""
-    label = case["semantics"]
-    if label not in OF_LABEL:
-        known = ", ".join(OF_LABEL)
-        raise errors.BadCase(place=case["name"], reason=f"semantics {label!r} is none of {known}")
-    return tuple(each for each in OF_LABEL[label] if wanted in (ALL, each.name))
 
 
 def read_cases(paths: Sequence[str]) -> Iterator[Case]:
@@ -87,6 +76,9 @@ def _case(line: str, place: str, fleets: dict[str, Any]) -> Case | None:
     if missing or fleet is None:
         lacks = ", ".join([*missing, *(["a fleet"] if fleet is None else [])])
         raise errors.BadCase(place=place, reason=f"not a case, it has no {lacks}")
+    if (label := str(content["semantics"])) not in OF_LABEL:
+        reason = f"semantics {label!r} is none of {', '.join(OF_LABEL)}"
+        raise errors.BadCase(place=place, reason=reason)
     suite = str(content["name"]).partition("/")[0]
     return {"suite": suite, **content, "fleet": fleet}
 

@@ -2,8 +2,7 @@
 
 import itertools
 import math
-import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 Answer = dict[str, Any]
@@ -30,18 +29,16 @@ def differences(expected: Mapping[str, Any], answer: Answer) -> list[str]:
     ]
 
 
-def _nested(
-    place: str, expected: Any, answer: Any, are_same: Callable[[Any, Any], bool] = operator.eq
-) -> Iterator[str]:
-    """Every leaf that differs; PCI pools come in no order."""
+def _nested(place: str, expected: Any, answer: Any) -> Iterator[str]:
+    """Every leaf of mappings, and of lists of them, that differs; PCI pools come in no order."""
     if isinstance(expected, dict) and isinstance(answer, dict):
         for name in sorted(expected.keys() | answer.keys()):
             wanted, given = _in_order(name, expected.get(name)), _in_order(name, answer.get(name))
-            yield from _nested(f"{place} {name}".strip(), wanted, given, are_same)
-    elif isinstance(expected, list) and isinstance(answer, list) and len(expected) == len(answer):
+            yield from _nested(f"{place} {name}", wanted, given)
+    elif _are_mappings(expected) and _are_mappings(answer) and len(expected) == len(answer):
         for number, (wanted, given) in enumerate(zip(expected, answer, strict=True)):
-            yield from _nested(f"{place} {number}", wanted, given, are_same)
-    elif not are_same(expected, answer):
+            yield from _nested(f"{place} {number}", wanted, given)
+    elif expected != answer and not _are_close(expected, answer):
         yield f"{place}: {answer}, expected {expected}"
 
 
@@ -51,10 +48,14 @@ def _in_order(name: str, value: Any) -> Any:
     return value
 
 
-def _are_close(wanted: float | None, given: float | None) -> bool:
-    if wanted is None or given is None:
-        return wanted is given
-    return math.isclose(wanted, given, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE)
+def _are_mappings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, dict) for each in value)
+
+
+def _are_close(wanted: Any, given: Any) -> bool:
+    are_floats = isinstance(wanted, float) and isinstance(given, float)
+    tolerances = {"rel_tol": RELATIVE_TOLERANCE, "abs_tol": ABSOLUTE_TOLERANCE}
+    return are_floats and math.isclose(wanted, given, **tolerances)
 
 
 def _of_request(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
@@ -78,15 +79,10 @@ def _of_decision(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
         yield f"passed: {_hosts(expected['passed'], answer.get('passed') or [])}"
     if "error" not in expected or "limits" in expected:
         yield from _nested("limits", expected.get("limits", {}), answer.get("limits", {}))
-    if "weights" in expected:
-        yield from _nested("weights", expected["weights"], answer.get("weights", {}), _are_close)
-    if not (answer.get("error") or expected.get("error")):
-        for name in ("selected", "alternates"):
-            if name in expected and expected[name] != answer.get(name):
-                yield f"{name}: {answer.get(name)}, expected {expected[name]}"
-        if "state_after" in expected:
-            state = answer.get("state_after", {})
-            yield from _nested("state_after", expected["state_after"], state)
+    is_placed = not (answer.get("error") or expected.get("error"))
+    for name in ("weights", *(("selected", "alternates", "state_after") if is_placed else ())):
+        if name in expected:
+            yield from _nested(name, expected[name], answer.get(name))
 
 
 def _error(answer: Mapping[str, Any]) -> str:

@@ -1,12 +1,12 @@
 """Outcomes of cases; those that differ on purpose are listed (docs/compatibility.md)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from scheduler import errors
-from scheduler.evaluation import cases, comparing
-from scheduler.evaluation.cases import Case
+from scheduler.evaluation import comparing
+from scheduler.evaluation.cases import OF_LABEL, Case
 from scheduler.evaluation.comparing import Answer
 from scheduler.evaluation.deciding import decide
 
@@ -64,20 +64,14 @@ class Outcome:
     failure: str | None
 
 
-def outcomes(several: Iterable[Case], wanted: str = cases.ALL) -> Iterator[Outcome]:
-    """Decide *several* as their labels say, those for which the *wanted* behaviour is to decide.
-
-    BadCase names one that has something of another form than a case has.
-    """
-    for case in several:
-        try:
-            answers = {each.name: decide(case, each) for each in cases.behaviours_of(case, wanted)}
-            outcome = _outcome(case, answers) if answers else None
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            reason = f"not a case, or a fault of this program: {error!r}"
-            raise errors.BadCase(place=case["name"], reason=reason) from error
-        if outcome is not None:
-            yield outcome
+def outcome_of(case: Case) -> Outcome:
+    """Decide *case* as its label says; BadCase if something in it is of another form."""
+    try:
+        answers = {each.name: decide(case, each) for each in OF_LABEL[case["semantics"]]}
+        return _outcome(case, answers)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"not a case, or a fault of this program: {error!r}"
+        raise errors.BadCase(place=case["name"], reason=reason) from error
 
 
 def _outcome(case: Case, answers: Mapping[str, Answer]) -> Outcome:

@@ -75,11 +75,6 @@ def cells(out):
     return [[cell.strip() for cell in line.strip("│").split("│")] for line in out.splitlines()]
 
 
-def test_one_behaviour_alone(evaluate, files):
-    assert evaluate("--semantics", "newton", files[0])[1].count("\n") == 1
-    assert evaluate("--semantics", "nothing", files[0])[0] == exit_codes.USAGE
-
-
 def test_standard_input_and_nothing_of_the_message_bus(files):
     program = (
         "import sys; from scheduler.cli import app; status = app.main(sys.argv[1:]);"

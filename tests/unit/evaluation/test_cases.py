@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler import errors
-from scheduler.evaluation.cases import CURRENT, NEWTON, behaviours_of, read_cases
-from tests.unit.evaluation.builders import a_case, a_fleet
+from scheduler.evaluation.cases import read_cases
 
 FLEET = {"compute_nodes": [], "services": [], "aggregates": [], "instances": []}
 CASE = {"name": "some/d1", "semantics": "all", "now": "2026-01-01T00:00:00Z"}
@@ -38,6 +37,7 @@ def test_a_file_and_standard_input(tmp_path, monkeypatch, wrap):
         (b'{"fleet_id": "f"}\n' + CONTENT.split(b"\n")[1], "line 2: not a case, it has no a fleet"),
         (b"\n{nonsense\n", "line 2: not JSON"),
         (b"[]\n", "line 1: not an object"),
+        (json.dumps({**CASE, "semantics": "old", "fleet": FLEET}).encode(), "semantics 'old' is"),
         (b"\xff\xfe\n", "utf-8"),
         (gzip.compress(CONTENT, mtime=0)[:-9], "end-of-stream"),
         (gzip.compress(CONTENT, mtime=0)[:10] + b"\x07" * 20, "invalid block type"),
@@ -51,22 +51,3 @@ def test_what_is_not_a_case_is_named(tmp_path, content, part):
         list(read_cases([str(path)]))
     assert str(path) in str(caught.value)
     assert part in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("label", "wanted", "expected"),
-    [
-        ("all", "all", (CURRENT, NEWTON)),
-        ("all", "newton", (NEWTON,)),
-        ("newton", "all", (NEWTON,)),
-        ("newton", "2026", ()),
-        ("2026", "2026", (CURRENT,)),
-    ],
-)
-def test_labels(label, wanted, expected):
-    assert behaviours_of(a_case(a_fleet(1), semantics=label), wanted) == expected
-
-
-def test_an_unknown_label_is_named():
-    with pytest.raises(errors.BadCase, match="suite/d1: semantics 'old'"):
-        behaviours_of(a_case(a_fleet(1), semantics="old"))

@@ -3,21 +3,16 @@
 import pytest
 
 from scheduler import errors
-from scheduler.evaluation import outcome as deciding
-from scheduler.evaluation.outcome import GENTLER, NOTHING_EXPECTED, REASONS
+from scheduler.evaluation.outcome import GENTLER, NOTHING_EXPECTED, REASONS, outcome_of
 from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet
 
 EXPECT = {"passed": [["h1", "h1"]], "selected": [["h1", "h1"]]}
 
 
-def outcomes(item, wanted="all"):
-    return deciding.outcomes([item], wanted)
-
-
 def test_a_disagreement_is_reported():
     expect = {"passed": [["h1", "h1"]], "limits": {"h1/h1": {"memory_mb": 8192.0}}, **EXPECT}
     case = a_case(a_fleet(4096), instance_uuids=UUIDS[:2], expect=expect)
-    (outcome,) = outcomes(case)
+    outcome = outcome_of(case)
     assert outcome.line["selected"] == [["h1", "h1"], ["h1", "h1"]]
     assert outcome.line["disagreement"]["newton"]["selected"] == [["h1", "h1"]]
     assert outcome.differences == [
@@ -30,11 +25,11 @@ def test_a_disagreement_is_reported():
 )
 def test_a_case_of_another_form_is_named(wrong):
     with pytest.raises(errors.BadCase, match="suite/d1: not a case, or a fault of this program: "):
-        list(outcomes({**a_case(a_fleet(1)), **wrong}))
+        outcome_of({**a_case(a_fleet(1)), **wrong})
 
 
 def test_a_case_without_expectation():
-    (outcome,) = outcomes(a_case(a_fleet(4096)))
+    outcome = outcome_of(a_case(a_fleet(4096)))
     assert outcome.differences == [NOTHING_EXPECTED]
 
 
@@ -47,5 +42,5 @@ def test_a_case_without_expectation():
     ],
 )
 def test_what_counts_as_decided_otherwise_on_purpose(name, is_crash, reason):
-    (outcome,) = outcomes(a_case(a_fleet(1), name=name, expect={"crash": is_crash}))
+    outcome = outcome_of(a_case(a_fleet(1), name=name, expect={"crash": is_crash}))
     assert outcome.reason_for_difference == reason
