@@ -17,7 +17,6 @@ from scheduler.explain import sentences
 from scheduler.explain.answer import to_dict
 from scheduler.explain.refusal import note_refusal
 from scheduler.filters.registry import is_rule
-from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.reservations import Reservation
 from scheduler.planning.moves import Move
 from scheduler.replay.measures import MEMORY, RESOURCES, Room
@@ -152,15 +151,6 @@ class Mover:
         return sentences.cause(to_dict(record))
 
     # --- rules ---------------------------------------------------------------------------
-
-    def rows_by_rules(self, spec: objects.RequestSpec, rows: np.ndarray) -> np.ndarray:
-        """Those of *rows* that every rule lets a server of *spec* be on."""
-        self._require_time()
-        policy = self._rules
-        scope = Scope(
-            self.fleet.table, self.fleet.clock(), policy.service_down_time_seconds, policy.fitting
-        )
-        return policy.chain.run(Candidates(scope, rows), self._own_spec(spec, "")).hosts.rows
 
     def broken_rule(self, server: Reservation) -> str | None:
         """Sentence on the rule against *server* on its host; None if there is none."""

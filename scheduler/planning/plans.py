@@ -213,9 +213,10 @@ class Planner:
     def rules(self) -> Plan:
         """Find servers on hosts that a rule would refuse to them today, and move them."""
         mover, plan = self._mover, self._begin("rules", 0)
-        rows = mover.rows_but(())
+        rows, known = mover.rows_but(()), self._fleet.spec_of
+        servers = [each for each in self._fleet.reservations if each.uuid in known]
         try:
-            for server in self._track(self._suspects()):
+            for server in self._track(sorted(servers, key=lambda e: (e.key, e.uuid or ""))):
                 why = mover.broken_rule(server)
                 if why is None:
                     continue
@@ -227,25 +228,6 @@ class Planner:
         except OutOfTime:
             plan.is_cut_off = True
         return self._end(plan, ())
-
-    def _suspects(self) -> list[Reservation]:
-        """The servers that a rule may be against; those of one request are judged at once.
-
-        Members of groups are all among them, as each has other members beside it.
-        """
-        fleet, of_request = self._fleet, dict[int, list[Reservation]]()
-        for each in fleet.reservations:
-            if (spec := fleet.spec_of.get(each.uuid or "")) is not None:
-                of_request.setdefault(id(spec), []).append(each)
-        found: list[Reservation] = []
-        for servers in of_request.values():
-            spec, rows = fleet.spec_of[servers[0].uuid or ""], fleet.table.rows
-            if spec.instance_group is None:
-                homes = np.unique([rows[each.key] for each in servers])
-                good = set(self._mover.rows_by_rules(spec, homes).tolist())
-                servers = [each for each in servers if rows[each.key] not in good]
-            found += servers
-        return sorted(found, key=lambda each: (each.key, each.uuid or ""))
 
     # --- all -----------------------------------------------------------------------------
 
