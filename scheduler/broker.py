@@ -8,7 +8,6 @@ it equal, and does nothing, or refuses with the argument that differs.  Nothing 
 import contextlib
 import functools
 import os
-import re
 import ssl
 import time
 from collections.abc import Iterator
@@ -194,9 +193,6 @@ UNCONSUMED: Final = "no consumer"
 
 #: Longest wait for the brokers before a look at a queue.
 LOOK_SECONDS: Final = 2
-_DIFFERENCE: Final = re.compile(
-    r"inequivalent arg '(?P<name>[^']+)'.*?: received (?P<want>.+?) but current is (?P<is>.+)"
-)
 
 
 def declared(conf: cfg.ConfigOpts) -> list[kombu.Exchange | kombu.Queue]:
@@ -260,8 +256,6 @@ def look_at(connection: kombu.Connection, wanted: Any) -> Sight:
         state, detail = MISSING, "made when the service is first started"
     except amqp.PreconditionFailed as error:
         state, detail = DIFFERENT, str(error.reply_text)
-        if found := _DIFFERENCE.search(detail):  # in the words of the options
-            detail = f"{found['name']} is {found['is']}, the configuration says {found['want']}"
     except amqp.AccessRefused as error:
         state, detail = FORBIDDEN, error.reply_text
     if state == PRESENT and consumers == 0:

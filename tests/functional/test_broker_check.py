@@ -85,7 +85,7 @@ def test_a_port_that_wants_tls_is_named(check, broker):
     [
         ({"host": "elsewhere"}, {}, "scheduler.elsewhere", "missing", "first started"),
         ({}, {"amqp_durable_queues": True}, "scheduler", "different", "durable is 'false', the"),
-        ({}, {"rabbit_quorum_queue": True}, "scheduler", "different", "the configuration says"),
+        ({}, {"rabbit_quorum_queue": True}, "scheduler", "different", "but current is"),
     ],
 )
 def test_what_is_not_as_configured_is_named(check, broker, default, rabbit, name, state, words):
