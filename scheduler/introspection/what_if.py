@@ -17,12 +17,10 @@ from scheduler.conf.names import Name
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.engine.evaluation import NOT_ASKED
 from scheduler.engine.record import DecisionRecord
-from scheduler.explain.answer import to_dict
+from scheduler.explain.answer import explained
 from scheduler.explain.recorder import error_text
-from scheduler.explain.refusal import closest_hosts
 from scheduler.filters.registry import names_available
 from scheduler.hosts import columns
-from scheduler.hosts.candidates import Scope
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.rows import apply_ratios
 from scheduler.hosts.table import HostTable, Key
@@ -275,11 +273,7 @@ def _decided(fleet: VirtualFleet, asked: DecisionRecord) -> Decided:
         reason = f"not decided in time; {error_text(error)}"
         raise errors.InvalidRequest(field="max_seconds", reason=reason) from error
     record.elapsed_ms = (time.perf_counter() - began) * 1000
-    scope = Scope(
-        fleet.table, fleet.clock(), fleet.driver.settings.policy.service_down_time_seconds
-    )
-    closest = closest_hosts(record, scope)
-    return to_dict(record, closest), _verdicts(record, fleet.table)
+    return explained(record, fleet.driver), _verdicts(record, fleet.table)
 
 
 def _verdicts(record: DecisionRecord, table: HostTable) -> dict[Key, str]:
