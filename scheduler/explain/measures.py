@@ -1,7 +1,8 @@
 """Wishes of a filter and what hosts have of them, in numbers or in words.
 
-One entry per reason code of the filters.  ``MEASURES`` are over columns and say how much a host
-lacks; ``DESCRIPTIONS`` are of one host.  What is enough is for the filter to say.
+By reason code of the filters.  ``MEASURES`` are over columns and say how much a host lacks;
+``DESCRIPTIONS`` are of one host.  What is enough is for the filter to say, and where its reason
+says everything there is no entry here.
 """
 
 from collections.abc import Callable, Iterable
@@ -265,14 +266,6 @@ DESCRIPTIONS: dict[str, Description] = {
     **dict.fromkeys(("image.hypervisor_version", "image.address_bits"), _image),
     "image_isolation.other": _isolation,
     "multitenancy.other": _project,
-    "isolated.host_is_not": lambda f, _h, r: (
-        f"an isolated host ({_list(f.hosts)}) for the image {getattr(r.image, 'id', None)}",
-        "not isolated",
-    ),
-    "isolated.image_is_not": lambda _f, _h, r: (
-        f"a host for the image {getattr(r.image, 'id', None)}",
-        "kept for isolated images",
-    ),
     "affinity.elsewhere": lambda _f, h, r: (
         f"a host of the server group: {_list(r.instance_group.hosts or ())}",
         f"{h.host} is none of them",
@@ -284,16 +277,7 @@ DESCRIPTIONS: dict[str, Description] = {
         "runs none of them",
     ),
     "cidr.far": _address,
-    "retry.tried": lambda _f, h, _r: ("a host that was not tried yet", f"{h.host} was tried"),
-    "json.no_match": lambda _f, _h, r: (
-        f"a match for the query {_list(hinted(r, 'query'))}",
-        "no match",
-    ),
     "metrics.missing": _metrics,
-    "trusted.other": lambda _f, _h, r: (
-        f"trust level {extra_specs_of(r).get('trust:trusted_host')}",
-        "another level",
-    ),
     "type.other": lambda _f, h, r: (
         f"no servers but of flavor {getattr(r.flavor, 'name', None)}",
         f"runs {len(h.instances)} servers",
@@ -302,8 +286,6 @@ DESCRIPTIONS: dict[str, Description] = {
         f"aggregates for the flavor {getattr(r.flavor, 'name', None)}",
         _metadata(h, ["instance_type"]),
     ),
-    "numa.threads": lambda _f, _h, _r: ("sibling threads", "its cells have none"),
     **dict.fromkeys(("numa.absent", "numa.unfit"), _cells),
     **dict.fromkeys(("pci.unreported", "pci.lacking"), _devices),
-    "exact_core.unknown": lambda _f, _h, r: (f"{r.vcpus} vCPUs exactly", "reports no vCPUs"),
 }

@@ -19,9 +19,15 @@ FILTERS = [
 ]
 
 
-def test_every_reason_can_be_put_into_numbers_or_words():
-    assert REASONS - MEASURES.keys() - DESCRIPTIONS.keys() == set()
-    assert (MEASURES.keys() | DESCRIPTIONS.keys()) - REASONS == set()
+#: Reasons whose texts say all that there is to say.
+COMPLETE = {
+    *("isolated.host_is_not", "isolated.image_is_not", "retry.tried", "json.no_match"),
+    *("trusted.other", "numa.threads", "exact_core.unknown"),
+}
+
+
+def test_every_other_reason_can_be_put_into_numbers_or_words():
+    assert MEASURES.keys() | DESCRIPTIONS.keys() == REASONS - COMPLETE
 
 
 @settings(max_examples=150, deadline=None)
@@ -40,7 +46,7 @@ def test_hosts_removed_lack_something_that_can_be_said_and_the_others_nothing(ta
             if reason.code in MEASURES:
                 assert (MEASURES[reason.code](each, lacking, request).missing > 0).all()
             for state in lacking.states():
-                assert all(describe(each, reason.code, state, request))
+                assert all(describe(each, reason.code, state, request)) or reason.code in COMPLETE
         for code in MEASURES.keys() & {reason.code for reason in each.reasons}:
             measured = MEASURES[code](each, hosts.take(passing), request)
             assert (measured.missing <= 0).all(), code
