@@ -34,7 +34,7 @@ class Evaluate(command.Text):
             metavar="FILE",
             nargs="*",
             default=[STANDARD_INPUT],
-            help="cases as JSON lines, plain or gzip; - is standard input, the default",
+            help="cases as JSON lines, *.gz compressed; - is standard input, the default",
         ),
         argument(
             "--check",

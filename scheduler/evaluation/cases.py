@@ -1,15 +1,12 @@
 """Cases as JSON lines, plain or compressed, and the behaviours that they are labelled with."""
 
-import contextlib
 import functools
-import gzip
-import io
 import json
-import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from fileinput import FileInput, hook_compressed
+from typing import Any
 
 from scheduler import errors
 from scheduler.conf import mistakes
@@ -17,7 +14,6 @@ from scheduler.hosts.reservations import NewtonReservations, Reservations
 from scheduler.hosts.table import HostTable
 
 STANDARD_INPUT = "-"
-_GZIP_MAGIC = b"\x1f\x8b"
 
 Case = Mapping[str, Any]
 """One scenario, with the keys of the format; ``fleet`` is the database at its beginning."""
@@ -47,17 +43,20 @@ OF_LABEL: Mapping[str, tuple[Behaviour, ...]] = {
 
 
 def read_cases(paths: Sequence[str]) -> Iterator[Case]:
-    """The cases of several files, in order; BadCase names file and line of what is none."""
+    """The cases of several files, ``-`` is standard input; BadCase names file and line.
+
+    Compressed files are told by their names.
+    """
     fleets: dict[str, Any] = {}
-    for path in paths:
+    with FileInput(paths, openhook=hook_compressed, encoding="utf-8") as lines:
         try:
-            with _opened(path) as raw, _text(raw) as lines:
-                for number, line in enumerate(lines, start=1):
-                    if line.strip() and (case := _case(line, f"{path}, line {number}", fleets)):
-                        yield case
+            for line in lines:
+                place = f"{lines.filename()}, line {lines.filelineno()}"
+                if line.strip() and (case := _case(line, place, fleets)):
+                    yield case
         except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or mistakes.plain(str(error))
-            raise errors.BadCase(place=path, reason=reason) from error
+            raise errors.BadCase(place=lines.filename(), reason=reason) from error
 
 
 def _case(line: str, place: str, fleets: dict[str, Any]) -> Case | None:
@@ -81,16 +80,3 @@ def _case(line: str, place: str, fleets: dict[str, Any]) -> Case | None:
         raise errors.BadCase(place=place, reason=reason)
     suite = str(content["name"]).partition("/")[0]
     return {"suite": suite, **content, "fleet": fleet}
-
-
-def _opened(path: str) -> contextlib.AbstractContextManager[IO[bytes]]:
-    if path == STANDARD_INPUT:
-        return contextlib.nullcontext(sys.stdin.buffer)
-    return open(path, "rb")
-
-
-def _text(raw: IO[bytes]) -> IO[str]:
-    buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)  # type: ignore[type-var]
-    if buffered.peek(2)[:2] == _GZIP_MAGIC:
-        return gzip.open(buffered, "rt", encoding="utf-8")
-    return io.TextIOWrapper(buffered, encoding="utf-8")

@@ -82,7 +82,7 @@ def test_standard_input_and_nothing_of_the_message_bus(files):
     )
     ran = subprocess.run(
         [sys.executable, "-c", program, "evaluate", "-"],
-        input=pathlib.Path(files[0]).read_bytes(),
+        input=gzip.decompress(pathlib.Path(files[0]).read_bytes()),
         capture_output=True,
         check=False,
     )

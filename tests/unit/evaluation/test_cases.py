@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,15 +16,13 @@ LINES = [{"fleet_id": "f", "fleet": FLEET}, {**CASE, "fleet_ref": "f"}, {**CASE,
 CONTENT = "\n".join(map(json.dumps, LINES)).encode() + b"\n\n"
 
 
-@pytest.mark.parametrize("wrap", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_a_file_and_standard_input(tmp_path, monkeypatch, wrap):
-    path = tmp_path / "cases"
+@pytest.mark.parametrize(("wrap", "name"), [(bytes, "cases"), (gzip.compress, "cases.gz")])
+def test_files_and_standard_input(tmp_path, monkeypatch, wrap, name):
+    path = tmp_path / name
     path.write_bytes(wrap(CONTENT))
     cases = [{**line, "suite": "some", "fleet": FLEET} for line in LINES[1:]]
-    assert list(read_cases([str(path)])) == cases
-    raw = io.BufferedReader(io.BytesIO(wrap(CONTENT)))
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=raw))
-    assert list(read_cases(["-"])) == cases
+    monkeypatch.setattr(sys, "stdin", io.StringIO(CONTENT.decode()))
+    assert list(read_cases([str(path), "-"])) == cases * 2
 
 
 @pytest.mark.parametrize(
@@ -45,7 +42,7 @@ def test_a_file_and_standard_input(tmp_path, monkeypatch, wrap):
     ids=str,
 )
 def test_what_is_not_a_case_is_named(tmp_path, content, part):
-    path = tmp_path / "cases"
+    path = tmp_path / ("cases.gz" if content.startswith(b"\x1f") else "cases")
     path.write_bytes(content)
     with pytest.raises(errors.BadCase) as caught:
         list(read_cases([str(path)]))
