@@ -3,7 +3,7 @@
 import pathlib
 import re
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import scheduler
@@ -28,27 +28,17 @@ STUBS: Final = (
     ("systemd/nova-conductor-stub.service", "lib/systemd/system"),
     ("systemd/nova-compute-stub.service", "lib/systemd/system"),
 )
-#: Where the wheel puts two of these folders; all others are in its own.
-_SHARED: Final = {
-    "manual/man8": "man/man8",
-    "etc/bash_completion.d": "bash-completion/completions",
-}
 NEXT: Final = "Next: systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload"
 
 
-def sources(pattern: str) -> Iterator[pathlib.Path]:
+def sources(pattern: str) -> Sequence[pathlib.Path]:
     """The files of *pattern*: those that came with the wheel, or those of this checkout."""
-    folder, _slash, name = pattern.rpartition("/")
-    share = pathlib.Path(sysconfig.get_path("data")) / "share"
-    own = share / "nova-scheduler"
-    if own.is_dir():
-        place = share / _SHARED[folder] if folder in _SHARED else own / folder
-    else:
-        place = pathlib.Path(scheduler.__file__).parents[1] / folder
-    found = sorted(place.glob(name))
+    own = pathlib.Path(sysconfig.get_path("data"), "share/nova-scheduler")
+    place = own if own.is_dir() else pathlib.Path(scheduler.__file__).parents[1]
+    found = sorted(place.glob(pattern))
     if not found:
-        raise errors.NotFound(f"{place}/{name} is missing: this installation is not complete")
-    yield from found
+        raise errors.NotFound(f"{place}/{pattern} is missing: this installation is not complete")
+    return found
 
 
 def _show_done(command: Any, found: Any) -> None:
