@@ -84,7 +84,7 @@ def test_a_port_that_wants_tls_is_named(check, broker):
     ("default", "rabbit", "name", "state", "words"),
     [
         ({"host": "elsewhere"}, {}, "scheduler.elsewhere", "missing", "first started"),
-        ({}, {"amqp_durable_queues": True}, "scheduler", "different", "durable is 'false', the"),
+        ({}, {"amqp_durable_queues": True}, "scheduler", "different", "but current is 'false'"),
         ({}, {"rabbit_quorum_queue": True}, "scheduler", "different", "but current is"),
     ],
 )
