@@ -1,10 +1,17 @@
 """What happens to the broker, and on the way to it and back."""
 
+import contextlib
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 from tests.faults.world import PAUSE_SECONDS, World
 from tests.waiting import wait_until
+from tests.world.proxy import Proxy
+
+HEARTBEAT_SECONDS: Final = 6
+#: By then answers that were on the way have come.
+UNDER_WAY_SECONDS: Final = 1.0
 
 
 def restarted(world: World) -> None:
@@ -38,3 +45,22 @@ def cut_between_request_and_reply(world: World) -> None:
         sign.unlink()
         own, host = answer.result()
     assert host == world.claims()[own]
+
+
+def connections_silent(world: World, *, fast_path: bool) -> None:
+    """What schedulers send and are sent is lost, but on new connections, which work."""
+    port = world.rabbitmq.port
+    with contextlib.ExitStack() as ending:
+        cable = ending.enter_context(Proxy(port))
+        url = world.rabbitmq.url().replace(f":{port}/", f":{cable.port}/")
+        options = {
+            "DEFAULT": {"transport_url": url},
+            "scheduler": {"rpc_fast_path": fast_path},
+            "oslo_messaging_rabbit": {"heartbeat_timeout_threshold": HEARTBEAT_SECONDS},
+        }
+        for number in range(len(world.schedulers)):
+            ending.enter_context(world.changed(number, options=options))
+        world.load.wait_for_answers(1)
+        cable.silence()
+        time.sleep(UNDER_WAY_SECONDS)
+        world.mended()

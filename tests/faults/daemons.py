@@ -1,7 +1,11 @@
 """What happens to schedulers, and what they meet when they start."""
 
+import fcntl
 import functools
+import os
 import signal
+import sys
+import termios
 import time
 
 import psutil
@@ -16,6 +20,8 @@ from tests.world.disks import SmallDisk
 from tests.world.process import Daemon
 
 LOG_DISK_KIB = 256
+#: What a pipe holds that nobody reads, but for a line that no longer fits.
+PIPE_BYTES = 60_000
 ANSWERS = 20
 HANG_UPS = 500
 
@@ -108,6 +114,27 @@ def log_disk_full(world: World) -> None:
             disk.empty()
             world.mended()
             wait_until(lambda: log.stat().st_size > written, describe="lines after the fault")
+
+
+def log_read_by_nobody(world: World) -> None:
+    """Standard error is a pipe, which is full soon."""
+    pipe = world.folder / "pipe"
+    os.mkfifo(pipe)
+    with open(os.open(pipe, os.O_RDWR), "rb") as end:
+        run_by = ("sh", "-c", f'exec "$0" "$@" 2>"{pipe}"')
+        with world.changed(1, options={"DEFAULT": {"debug": True}}, run_by=run_by):
+            wait_until(lambda: _waiting_in(end.fileno()) > PIPE_BYTES, describe="a full pipe")
+            world.mended()
+
+
+def _waiting_in(pipe: int) -> int:
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def descriptors_closed(world: World) -> None:
+    """A scheduler starts with neither standard input, output nor error."""
+    with world.changed(1, run_by=("sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-')):
+        world.mended()
 
 
 def clock_jumps(world: World, seconds: float) -> None:

@@ -84,6 +84,16 @@ FAULTS: Final = (
         NOTHING_LOST,
         broker.cut_between_request_and_reply,
     ),
+    Fault(
+        "connections to the broker silent, new ones well",
+        NOTHING_LOST,
+        functools.partial(broker.connections_silent, fast_path=True),
+    ),
+    Fault(
+        "the same without the fast path",
+        NOTHING_LOST,
+        functools.partial(broker.connections_silent, fast_path=False),
+    ),
     Fault("one of two schedulers killed (SIGKILL)", NOTHING_LOST, daemons.killed),
     Fault(
         "one of two schedulers told to end (SIGTERM)", AT_ONCE, daemons.stopped, asks_again=False
@@ -203,6 +213,13 @@ FAULTS: Final = (
         network.cut_for_good,
     ),
     Fault("disk of the log full", AT_ONCE, daemons.log_disk_full, asks_again=False),
+    Fault("log to a pipe that nobody reads", AT_ONCE, daemons.log_read_by_nobody, asks_again=False),
+    Fault(
+        "standard input, output and error closed",
+        AT_ONCE,
+        daemons.descriptors_closed,
+        asks_again=False,
+    ),
     Fault(
         "a filter raises, hangs, returns nonsense", "only its requests fail", daemons.filter_broken
     ),
@@ -216,6 +233,9 @@ FAULTS: Final = (
         "hosts register and vanish in a burst", AT_ONCE, rows.hosts_come_and_go, asks_again=False
     ),
     # Last, as a scheduler that is told to end goes on looking for these queues for a while.
+    Fault(
+        "100 answers that the broker refuses", AT_ONCE, messages.answers_refused, asks_again=False
+    ),
     Fault("callers gone before their answers", AT_ONCE, messages.callers_gone, asks_again=False),
     Fault("reply queues deleted", AT_ONCE, messages.reply_queues_deleted, asks_again=False),
 )

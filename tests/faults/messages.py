@@ -1,8 +1,12 @@
 """Callers and messages that are not as they should be."""
 
+import statistics
+import time
 import uuid
 from collections.abc import Callable
 from typing import Any, Final
+
+import kombu
 
 from tests.faults import bad_filter
 from tests.faults.world import World
@@ -13,6 +17,7 @@ from tests.world.connection import RawCaller, enveloped, failure_of
 #: Together far more than all schedulers have threads.
 DEAD_CALLERS, REQUESTS_OF_ONE = 5, 60
 KILLERS = 3
+REFUSED, ANSWERS = 100, 100
 
 
 def callers_gone(world: World) -> None:
@@ -32,6 +37,36 @@ def reply_queues_deleted(world: World) -> None:
             caller.delete_queue()
             for _ in range(4):
                 caller.send(a_message())
+
+
+def answers_refused(world: World) -> None:
+    """A reply queue takes one answer; the broker refuses the others, which are sent again."""
+    since = time.monotonic()
+    world.load.wait_for_answers(ANSWERS)
+    idle = _median_seconds(world, since)
+    url = world.rabbitmq.url()
+    with (
+        RawCaller(url) as caller,
+        kombu.Connection(url.replace("rabbit:", "amqp:", 1)) as connection,
+    ):
+        arguments = {"x-max-length": 1, "x-overflow": "reject-publish"}
+        full = kombu.Queue("reply_full", channel=connection.channel(), queue_arguments=arguments)
+        full.declare()
+        for _ in range(REFUSED):
+            own = {**caller.call_keys(), "_reply_q": full.name}
+            caller.publish(enveloped({**a_message(), **own}))
+        world.load.wait_for_answers(1)
+        since = time.monotonic()
+        world.load.wait_for_answers(ANSWERS)
+        meanwhile = _median_seconds(world, since)
+        full.delete()
+    assert meanwhile <= 2 * idle
+
+
+def _median_seconds(world: World, since: float) -> float:
+    """Median time of the answers to requests sent since then."""
+    several = world.load.served_since(since)
+    return statistics.median(each.ended_at - each.sent_at for each in several)
 
 
 def delivered_twice(world: World) -> None:
