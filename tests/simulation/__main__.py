@@ -34,10 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=3600.0, help="at most")
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--plants", nargs="*", metavar="NAME", help="planted faults, or all")
+    named = {"metavar": "NAME", "choices": plants.PLANTS}
+    parser.add_argument("--plants", nargs="*", **named, help="planted faults, or all")
     parser.add_argument("--replay", type=int, metavar="SEED")
     parser.add_argument("--shrink", type=int, metavar="SEED")
-    parser.add_argument("--planted", metavar="NAME", help="replay or shrink with this fault")
+    parser.add_argument("--planted", **named, help="replay or shrink with this fault")
     asked = parser.parse_args(argv)
     if os.environ.get("PYTHONHASHSEED") != "0":  # sets of texts have another order in each process
         os.environ["PYTHONHASHSEED"] = "0"
