@@ -4,7 +4,6 @@ The decision lock is never held while Placement is called.
 """
 
 import contextlib
-import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -210,87 +209,76 @@ class _Claiming(backend.Claiming):
 
     # --- claiming ------------------------------------------------------------------------
 
-    def _requests_of(self, decided: backend.Decided) -> list[AllocationRequest]:
-        """Per instance the offer to claim; as many as have devices that are free.
+    def _wanted(self, decided: backend.Decided) -> dict[str, _Held] | None:
+        """Per instance what to claim, which the selections name from now on.
 
-        Any will do where no filter looks at devices, as in Nova.
+        That is what it holds on the node already, or an offer whose devices are free; any offer
+        where no filter looks at devices, as in Nova.  None if there is none, which is noted.
         """
-        spec, manager = self._request.spec, self._host_manager
-        offers = [*map(self._offers_for, self._names, decided.selections)]
-        if not is_compared(spec, self._filters):
-            return [first for first, *_others in offers]
-        with manager.lock:
-            known = self.offers.known
-            return offers_with_free_devices(spec, manager.reservations, decided, offers, known)
-
-    def _offers_for(self, uuid: str, row: list[Any]) -> list[AllocationRequest]:
-        """The offers of the chosen node, or what the instance holds there already."""
-        node, held = row[0].compute_node_uuid, self._held.get(uuid)
-        return [held.request] if held and held.node == node else self.offers.known[node]
+        spec, manager, selections = self._request.spec, self._host_manager, decided.selections
+        known, several = self.offers.known, []
+        for name, (chosen, *_others) in zip(self._names, selections, strict=True):
+            held, node = self._held.get(name), chosen.compute_node_uuid
+            several.append([held.request] if held and held.node == node else known[node])
+        requests = [first for first, *_others in several]
+        if is_compared(spec, self._filters):
+            with manager.lock:
+                made = manager.reservations
+                requests = offers_with_free_devices(spec, made, decided, several, known)
+        if len(requests) < len(selections):
+            self.offers.lacks_devices([row[0] for row in selections[: len(requests) + 1]])
+            return None
+        wanted = {}
+        for name, row, request in zip(self._names, selections, requests, strict=True):
+            wanted[name] = _Held(row[0].compute_node_uuid, request, {})
+            for each in row:
+                offer = request if each is row[0] else known[each.compute_node_uuid][0]
+                each.allocation_request = json.dumps(offer)
+                each.allocation_request_version = calls.VERSION
+        return wanted
 
     def _claim_all(self, decided: backend.Decided) -> backend.Booked | backend.Lost:
         """Claim for every instance; Lost when a node was full, which is noted."""
-        selections = decided.selections
-        if not self.offers.ask(selections):
-            if self.offers.is_to_be_listed:
+        selections, offers = decided.selections, self.offers
+        if not offers.ask(selections):
+            if offers.is_to_be_listed:
                 self.give_back()
             return LOST
-        names, offers = self._names, self.offers
-        if not names:
+        if not self._names:
             # Instances without a name are not claimed for, as in Nova.
             return backend.Booked(selections)
-        requests = self._requests_of(decided)
-        if len(requests) < len(selections):
-            offers.lacks_devices([chosen for chosen, *_others in selections[: len(requests) + 1]])
+        wanted = self._wanted(decided)
+        if wanted is None:
             return LOST
-        self._note_offers(selections, requests)
-        nodes = {
-            name: chosen.compute_node_uuid
-            for name, (chosen, *_others) in zip(names, selections, strict=True)
-        }
-        wanted = dict(zip(names, requests, strict=True))
-        self._claim_together(nodes, wanted)
-        for uuid, node in nodes.items():
+        self._claim_together(wanted)
+        for uuid, one in wanted.items():
             held = self._held.get(uuid)
-            if held and held.node == node:
+            if held and held.node == one.node:
                 continue
             if held and held.node:
                 self._client.give_back(self._requester, uuid, held.before)
                 del self._held[uuid]
-            if not self._claim(uuid, node, wanted[uuid], selections):
-                there = [each.node for each in self._held.values()].count(node)
-                offers.note_refused_claim(node, wanted[uuid], there)
+            if not self._claim(uuid, one, selections):
+                there = [each.node for each in self._held.values()].count(one.node)
+                offers.note_refused_claim(one.node, one.request, there)
                 return backend.Lost()
-        for uuid, node in nodes.items():
-            self._memory.note_claim(node, wanted[uuid])
+        for one in wanted.values():
+            self._memory.note_claim(one.node, one.request)
         return backend.Booked(selections)
 
-    def _note_offers(
-        self, selections: backend.Selections, requests: list[AllocationRequest]
-    ) -> None:
-        for each in itertools.chain.from_iterable(selections):
-            each.allocation_request = json.dumps(self.offers.known[each.compute_node_uuid][0])
-            each.allocation_request_version = calls.VERSION
-        for (chosen, *_others), request in zip(selections, requests, strict=True):
-            chosen.allocation_request = json.dumps(request)
-
-    def _claim_together(
-        self, nodes: Mapping[str, str], requests: Mapping[str, AllocationRequest]
-    ) -> None:
+    def _claim_together(self, wanted: Mapping[str, _Held]) -> None:
         """Claim for several instances in one call; what it does not claim is claimed one by one."""
-        if len(nodes) == 1 or self._held or not all(map(self._is_new, nodes)):
+        if len(wanted) == 1 or self._held or not all(map(self._is_new, wanted)):
             return
+        requests = {uuid: one.request for uuid, one in wanted.items()}
         is_claimed = self._client.claim_together(self._requester, requests)
-        if is_claimed is not False:  # one by one, allocations are read before they are replaced
-            self._held = {
-                uuid: _Held(node if is_claimed else "", requests[uuid], {})
-                for uuid, node in nodes.items()
-            }
+        if is_claimed:
+            self._held = dict(wanted)
+        elif is_claimed is None:  # one by one, allocations are read before they are replaced
+            self._held = {uuid: one._replace(node="") for uuid, one in wanted.items()}
 
-    def _claim(
-        self, uuid: str, node: str, request: AllocationRequest, selections: backend.Selections
-    ) -> bool:
-        """Claim what *request* says on *node*; False if that was refused."""
+    def _claim(self, uuid: str, wanted: _Held, selections: backend.Selections) -> bool:
+        """Claim what is *wanted* for an instance; False if that was refused."""
 
         def keeps() -> bool:
             self._read_state()
@@ -301,14 +289,14 @@ class _Claiming(backend.Claiming):
                 raise _GivenBefore(answer)
             return False
 
-        is_new = self._is_new(uuid) and uuid not in self._held
+        requester, is_new = self._requester, self._is_new(uuid) and uuid not in self._held
         try:
-            before = self._client.claim(self._requester, uuid, request, keeps, is_new=is_new)
+            before = self._client.claim(requester, uuid, wanted.request, keeps, is_new=is_new)
         except calls.Unsure as error:
-            self._held[uuid] = _Held(node, request, error.before)
+            self._held[uuid] = wanted._replace(before=error.before)
             raise
         if before is not None:
-            self._held[uuid] = _Held(node, request, before)
+            self._held[uuid] = wanted._replace(before=before)
         return before is not None
 
     def _is_new(self, uuid: str) -> bool:
