@@ -21,21 +21,17 @@ Name = tuple[str, str]
 """Group and name of an option."""
 
 DEFAULT: Final = "DEFAULT"
-NAMESPACES: Final = (
-    "nova-scheduler",
-    "oslo.log",
-    "oslo.reports",
-    "oslo.service.service",
-    "nova-scheduler.messaging",
-    "nova-scheduler.former",
-)
-"""Entry points that list the options which are read."""
-SLOW: Final = {
+OWN: Final = "nova-scheduler"
+LIBRARIES: Final = {
+    OWN: "scheduler",
+    "oslo.log": "oslo_log",
+    "oslo.reports": "oslo_reports",
     "oslo.service.service": "oslo_service.service",
     "nova-scheduler.messaging": "oslo_messaging",
     "nova-scheduler.former": "oslo_messaging",
 }
-"""Those that take up to half a second to import a library, and the library."""
+"""By the name of entry points that list options which are read: their library.  A program that has
+not loaded it has registered none of them, and some take half a second to load."""
 _NAMES_OF_NOVA: Final = pathlib.Path(__file__).with_name("names_of_nova.txt")
 _GROUPS: Final = "groups"
 #: Similarity from which a name is suggested, and from which it counts as a slip anywhere.
@@ -99,18 +95,15 @@ def options(conf: cfg.ConfigOpts) -> list[tuple[str, cfg.Opt]]:
 
 def option(group: str, name: str) -> cfg.Opt:
     """The option of that name in *group*; see :func:`options`."""
-    for namespace in NAMESPACES:
-        # A program that has not loaded the library has registered none of its options.
-        if SLOW.get(namespace, "sys") in sys.modules:
-            found = _listed(namespace).get((group, name))
-            if found is not None:
-                return found
+    for namespace, library in LIBRARIES.items():
+        if library in sys.modules and (found := _listed(namespace).get((group, name))) is not None:
+            return found
     return cfg.Opt(name, secret=any(word in name for word in ("password", "secret", "token")))
 
 
 def is_own(group: str, name: str) -> bool:
     """True for an option of this project, False for one of a library."""
-    return (group, name) in _listed(NAMESPACES[0])
+    return (group, name) in _listed(OWN)
 
 
 def spellings(group: str, option: cfg.Opt) -> list[Name]:
@@ -163,7 +156,7 @@ def settings(paths: Iterable[str]) -> Iterator[Setting]:
 def unknown(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[tuple[Setting, str]]:
     """The settings in *paths* that neither *conf* nor Nova knows, each with what to say of it."""
     here, nova = known(conf), names_of_nova()
-    own = {group for group, _name in _listed(NAMESPACES[0])} - {DEFAULT}
+    own = {group for group, _name in _listed(OWN)} - {DEFAULT}
     for setting in settings(paths):
         there = here.get(setting.group, set())
         if setting.name in there or setting.name in nova.get(setting.group, ()):
