@@ -64,7 +64,7 @@ def _multiplier(weigher: str, default: float, about: str) -> cfg.Opt:
     )
 
 
-SELECTION = [
+OPTIONS: list[cfg.Opt] = [
     cfg.MultiStrOpt(
         "available_filters",
         default=["nova.scheduler.filters.all_filters"],
@@ -131,9 +131,7 @@ SELECTION = [
         help="Whether the instances of each host are kept up to date from the messages of the "
         "compute services. When false they are read from the database.",
     ),
-]
-
-FILTERS = [
+    # Of filters.
     cfg.IntOpt(
         "max_io_ops_per_host",
         default=8,
@@ -189,9 +187,7 @@ FILTERS = [
         help="AggregateImagePropertiesIsolation: the text between the namespace and the rest of "
         "the key.",
     ),
-]
-
-WEIGHERS = [
+    # Of weighers.
     _multiplier("ram", 1.0, "RAMWeigher: prefers hosts with more free memory."),
     _multiplier("disk", 1.0, "DiskWeigher: prefers hosts with more free disk."),
     _multiplier(
@@ -247,8 +243,6 @@ WEIGHERS = [
         "property that is not named counts nothing. Empty: every property counts 1.",
     ),
 ]
-
-OPTIONS = [*SELECTION, *FILTERS, *WEIGHERS]
 
 METRICS = cfg.OptGroup(
     "metrics", title="Metrics", help="Metrics that compute hosts report, and their weights."

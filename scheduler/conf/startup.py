@@ -52,8 +52,6 @@ USER_IDENTITY_FORMAT = "%(user)s %(project)s %(domain)s %(user_domain)s %(projec
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 QUIETED_LOGGERS = ("oslo_config", "scheduler", "alembic", "amqp")
-# A daemon that looks at its schema's version is not worth four lines.
-CALMED_LOGGERS = ("alembic",)
 
 
 @dataclass(frozen=True)
@@ -260,8 +258,8 @@ def _register(conf: cfg.ConfigOpts, source: Source) -> None:
     conf.set_default("logging_context_format_string", CONTEXT_FORMAT)
     conf.set_default("logging_user_identity_format", USER_IDENTITY_FORMAT)
     conf.set_default("state_path", state_path())
-    calmed = [f"{name}=WARN" for name in CALMED_LOGGERS]
-    conf.set_default("default_log_levels", [*logging.get_default_log_levels(), *calmed])
+    # A daemon that looks at its schema's version is not worth four lines.
+    conf.set_default("default_log_levels", [*logging.get_default_log_levels(), "alembic=WARN"])
 
 
 def state_path() -> str:
