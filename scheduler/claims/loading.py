@@ -27,18 +27,12 @@ LOG = logging.getLogger(__name__)
 
 OPTION: Final = "[scheduler] claims"
 NONE, DATABASE, PLACEMENT = "none", "database", "placement"
-#: By back end the attribute of drivers whose decisions it claims, and a warning about others.
-_SERVED: Final = {
-    DATABASE: (
-        "CLAIMS_HOSTS",
-        f"%s claims nothing although {OPTION} = database: several workers or daemons may promise "
-        "the same host to two servers; the compute host refuses one of those then.",
-    ),
-    PLACEMENT: (  # as in Nova some drivers never ask for candidates
-        "USES_ALLOCATION_CANDIDATES",
-        "%s asks Placement for nothing and claims nothing",
-    ),
-}
+#: Attribute of drivers whose decisions may be claimed in a database.
+_CLAIMS_HOSTS: Final = "CLAIMS_HOSTS"
+_UNCLAIMED: Final = (
+    f"%s claims nothing although {OPTION} = database: several workers or daemons may promise "
+    "the same host to two servers; the compute host refuses one of those then."
+)
 
 
 def reservations_from_conf(
@@ -64,15 +58,16 @@ def claims_from_conf(conf: cfg.ConfigOpts, host_manager: Any, driver: Any) -> Cl
     :func:`reservations_from_conf`; nothing for a *driver*, given by its class, that never claims.
     """
     kind = conf.scheduler.claims
-    if kind not in _SERVED:
-        return Claims()
-    attribute, warning = _SERVED[kind]
-    if not getattr(driver, attribute, False):
-        LOG.warning(warning, driver.__name__)
-        return Claims()
-    if kind == PLACEMENT:
-        return PlacementClaims(conf, PlacementClient.from_conf(conf), host_manager)
-    return DatabaseClaims(host_manager.reservations, host_manager.lock)
+    if kind == DATABASE:
+        if getattr(driver, _CLAIMS_HOSTS, False):
+            return DatabaseClaims(host_manager.reservations, host_manager.lock)
+        LOG.warning(_UNCLAIMED, driver.__name__)
+    elif kind == PLACEMENT:
+        if getattr(driver, "USES_ALLOCATION_CANDIDATES", False):
+            return PlacementClaims(conf, PlacementClient.from_conf(conf), host_manager)
+        # As in Nova some drivers never ask for candidates.
+        LOG.warning("%s asks Placement for nothing and claims nothing", driver.__name__)
+    return Claims()
 
 
 def check_ready(conf: cfg.ConfigOpts, database: Database) -> None:
@@ -108,7 +103,7 @@ def settle(conf: cfg.ConfigOpts, database: Database, driver: Any = None) -> None
     if conf.scheduler.claims is not None:
         return
     hindrance = None
-    if driver is not None and not getattr(driver, _SERVED[DATABASE][0], False):
+    if driver is not None and not getattr(driver, _CLAIMS_HOSTS, False):
         hindrance = f"{driver.__name__} never does"
     elif not conf.claims.connection and database.is_read_only:
         hindrance = f"{database.masked_url} is not to be written to"
