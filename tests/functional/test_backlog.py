@@ -5,8 +5,6 @@ import pathlib
 import psutil
 import pytest
 
-from scheduler.db import migration
-from scheduler.db.database import Database
 from scheduler.rpc.library_options import PREFETCHED_REQUESTS
 from tests.functional import gate_driver
 from tests.waiting import wait_until
@@ -56,9 +54,8 @@ def test_a_worker_that_dies_takes_only_what_it_works_on_with_it(
         "DEFAULT": {"executor_thread_pool_size": AT_ONCE},
         "scheduler": {"driver": "tests.functional.gate_driver.GateDriver"},
     }
-    migration.sync(Database(sqlite_url))
     cloud = deployment(transport_url, sqlite_url, backend=backend, settings=settings)
-
+    cloud.sync_database()
     daemon = cloud.start_scheduler().wait_ready()
     with RawCaller(transport_url) as raw:
         calls = [raw.send(a_request()) for _ in range(REQUESTS)]

@@ -12,11 +12,9 @@ from collections import Counter
 import psutil
 import pytest
 
-from conductor_stub.compute import registration
 from scheduler.concurrency import EVENTLET, THREADING
-from scheduler.db.database import Database
 from tests.waiting import wait_until
-from tests.world import fleet
+from tests.world import databases, fleet
 from tests.world.calling import a_request, crowd
 from tests.world.connection import RawCaller
 
@@ -104,6 +102,12 @@ class Reloads:
         )
 
 
+RESIZED = """
+    UPDATE compute_nodes SET memory_mb = :size, free_ram_mb = :size, ram_allocation_ratio = 0
+    WHERE host = :host
+"""
+
+
 @pytest.fixture(
     params=[(EVENTLET, 1), (EVENTLET, 2), (THREADING, 2)], ids=lambda each: f"{each[0]}-{each[1]}"
 )
@@ -113,19 +117,8 @@ def reloads(request, deployment, transport_url, sqlite_url):
     settings = {**SETTINGS, "scheduler": {"workers": workers}}
     cloud = deployment(transport_url, sqlite_url, backend=backend, settings=settings)
     fleet.install(sqlite_url, HOSTS)
-    database = Database(sqlite_url)
-    with database.write() as connection:
-        sizes = [
-            {
-                **fleet.node(host),
-                "memory_mb": size,
-                "free_ram_mb": size,
-                "ram_allocation_ratio": 0.0,
-            }
-            for host, size in MEMORY_MB.items()
-        ]
-        registration.put_nodes(connection, sizes)
-    database.dispose()
+    for host, size in MEMORY_MB.items():
+        databases.query(sqlite_url, RESIZED, size=size, host=host)
     return Reloads(cloud, workers)
 
 

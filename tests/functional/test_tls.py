@@ -11,7 +11,6 @@ import pytest
 
 from scheduler import concurrency, errors, exit_codes
 from scheduler.cli import app
-from scheduler.db.database import Database
 from scheduler.rpc import connection as broker_connection
 from tests.servers import mariadb as mariadb_server
 from tests.servers import postgresql as postgresql_server
@@ -20,6 +19,7 @@ from tests.servers.fixtures import require
 from tests.servers.mariadb import MariaDB
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.private import LOOPBACK
+from tests.world import databases
 from tests.world.deployment import render
 
 MINE, STRANGER, SYSTEM = "mine", "stranger", "system"
@@ -122,8 +122,8 @@ def test_databases(request, trust, driver, parameters, host, trusted, refusal):
     server = request.getfixturevalue("mysql" if driver == "mysql" else "postgres")
     name = "mysql" if driver == "mysql" else "postgres"
     url = server.url(name, host=host) + "?" + parameters.format(ca=trust(trusted))
-    database = Database(url, settings={"max_retries": 10, "retry_interval": 10})
-    try:
+    settings = {"max_retries": 10, "retry_interval": 10}
+    with databases.opened(url, settings=settings) as database:
         if refusal is None:
             with database.engine.connect() as connection:
                 assert is_encrypted(driver, connection)
@@ -132,8 +132,6 @@ def test_databases(request, trust, driver, parameters, host, trusted, refusal):
             _ = database.engine
         assert refusal in str(caught.value)
         assert "\n" not in str(caught.value)
-    finally:
-        database.dispose()
 
 
 def settings_of(authority):
