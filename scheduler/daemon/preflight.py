@@ -8,7 +8,6 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import broker, errors, exit_codes
-from scheduler.claims import loading
 from scheduler.conf import mistakes, startup
 from scheduler.daemon import checks
 from scheduler.db import inspection, migration
@@ -18,9 +17,6 @@ from scheduler.rpc import transport
 from scheduler.rpc.client import worker_name, worker_topic
 
 LOG = logging.getLogger(__name__)
-
-#: The version of the oldest compute services that Nova 34 supports.
-OLDEST_COMPUTE: Final = 72
 
 # Where oslo.config looks.
 SEARCHED_FOLDERS: Final = ("~/.nova", "~", "/etc/nova", "/etc")
@@ -61,13 +57,6 @@ def refuse(conf: cfg.ConfigOpts, prog: str, error: errors.NovaException) -> int:
     return exit_codes.CONFIGURATION
 
 
-def warn_of_others(conf: cfg.ConfigOpts, hosts: Any) -> None:
-    """Log a line on computes that are too old for today's Nova, and one on a namesake."""
-    if conf.scheduler.claims == loading.PLACEMENT:
-        warn_of_old_hosts(hosts.table.lowest_service_version)
-    warn_of_namesake(conf)
-
-
 def warn_of_namesake(conf: cfg.ConfigOpts) -> None:
     """Log one line if a worker of another daemon answers to the name of this one's first.
 
@@ -85,17 +74,6 @@ def warn_of_namesake(conf: cfg.ConfigOpts) -> None:
         )
         text = mistakes.line(f"[DEFAULT] host: {reason}", startup.used_files(conf))
         LOG.warning("%s", text)
-
-
-def warn_of_old_hosts(lowest: int) -> None:
-    """Log one line if the *lowest* version of nova-compute's records is one Nova refuses."""
-    if 0 < lowest < OLDEST_COMPUTE:
-        LOG.warning(
-            "A nova-compute has service version %d; today's Nova supports %d and later, and its "
-            "conductors do not start beside it.",
-            lowest,
-            OLDEST_COMPUTE,
-        )
 
 
 def _make_embedded(databases: Databases) -> None:

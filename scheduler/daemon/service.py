@@ -153,7 +153,7 @@ class Service(Worker):
         manager.driver.host_manager.refresh()
         manager.driver.claims.prepare()
         if self.table.place == 0:
-            preflight.warn_of_others(conf, manager.driver.host_manager)
+            preflight.warn_of_namesake(conf)
         if monitoring.is_enabled:
             self._live = LiveStatus(conf, manager, overview)
         ending.callback(heartbeat.stop)

@@ -40,17 +40,6 @@ def migrate(cloud, server):
     server["host"] = row["host"]
 
 
-def test_computes_older_than_nova_supports_are_named_once(
-    deployment, transport_url, sqlite_url, placement_server
-):
-    settings = {**SETTINGS, "placement": placement_server.settings}
-    cloud = deployment(transport_url, sqlite_url, settings=settings)
-    fleet.install(sqlite_url)
-    scheduler = cloud.start_scheduler().wait_ready()
-    assert scheduler.terminate() == 0
-    assert scheduler.log.count("A nova-compute has service version 60") == 1
-
-
 @pytest.mark.parametrize(("claims", "said"), CHAINS.items(), ids=CHAINS)
 def test_the_default_chain_is_logged_and_options_without_effect_stay_out(
     deployment, transport_url, sqlite_url, placement_server, claims, said

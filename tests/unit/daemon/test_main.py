@@ -8,7 +8,6 @@ import oslo_messaging
 import pytest
 
 from scheduler import concurrency
-from scheduler.daemon import preflight
 from scheduler.daemon.service import number_of_workers
 from tests.builders import a_conf
 
@@ -42,16 +41,6 @@ def test_number_of_workers(workers, claims, url, count):
 def test_several_workers_without_claims_are_warned_of(caplog, claims, warned):
     number_of_workers(configured(2, claims, RABBIT))
     assert ("may promise the same host" in caplog.text) is warned
-
-
-@pytest.mark.parametrize(
-    ("lowest", "lines"),
-    [(0, 0), (preflight.OLDEST_COMPUTE - 1, 1), (preflight.OLDEST_COMPUTE, 0)],
-)
-def test_compute_services_that_nova_no_longer_supports_are_warned_of(caplog, lowest, lines):
-    preflight.warn_of_old_hosts(lowest)
-    assert len(caplog.records) == lines
-    assert f"version {lowest};" in caplog.text or not lines
 
 
 @pytest.mark.parametrize(
