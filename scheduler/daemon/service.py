@@ -102,7 +102,6 @@ class Service(Worker):
     """One worker of the scheduler."""
 
     LIVE = rereading.LIVE
-    DECISIONS = frozenset({"select_destinations", "select_hosts", "run_instance", "prep_resize"})
 
     def __init__(
         self,
@@ -244,14 +243,9 @@ class Service(Worker):
         manager, server = self._manager, self._server
         if manager is None or server is None:
             return Heartbeat()
-        hosts = manager.driver.host_manager
-        age = hosts.state_age_seconds
-        return Heartbeat(
-            read_at=UNKNOWN if age is None else self.table.clock() - age,
-            hosts=len(hosts.table),
-            decided=self._in_flight.decided,
-            is_listening=server.is_listening,
-        )
+        age = manager.driver.host_manager.state_age_seconds
+        read_at = UNKNOWN if age is None else self.table.clock() - age
+        return Heartbeat(read_at=read_at, is_listening=server.is_listening)
 
     def _reloaded(self, outcome: Outcome) -> None:
         self._monitoring.reloaded(outcome)

@@ -202,20 +202,9 @@ class Watchdog:
 
 
 def status(heartbeats: Sequence[Heartbeat], now: float) -> str:
+    count = len(heartbeats)
     serving = sum(each.stage in (Stage.SERVING, Stage.RELOADING) for each in heartbeats)
-    workers = _counted(len(heartbeats), "worker")
-    parts = [workers if serving == len(heartbeats) else f"{serving} of {workers} serving"]
-    hosts = [each.hosts for each in heartbeats if each.hosts != UNKNOWN]
-    if hosts:
-        parts.append(_counted(max(hosts), "host"))
+    workers = "1 worker" if count == 1 else f"{count} workers"
+    text = workers if serving == count else f"{serving} of {workers} serving"
     read_at = [each.read_at for each in heartbeats if each.read_at != UNKNOWN]
-    if read_at:
-        parts.append(f"state read {max(0.0, now - min(read_at)):.0f} s ago")
-    decided = [each.decided for each in heartbeats if each.decided != UNKNOWN]
-    if decided:
-        parts.append(_counted(sum(decided), "decision"))
-    return ", ".join(parts)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{text}, state read {max(0.0, now - min(read_at)):.0f} s ago" if read_at else text

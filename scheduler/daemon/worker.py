@@ -34,8 +34,6 @@ LOG = logging.getLogger(__name__)
 class Worker(oslo_service.ServiceBase):
     """One process of a program whose *topic* is its name in the log."""
 
-    DECISIONS: ClassVar[frozenset[str]] = frozenset()
-    """The RPC methods that are counted as decisions."""
     LIVE: ClassVar[frozenset[Name]] = rereading.LIVE_LOGGING
     """The options that a reload changes; the others need a restart."""
 
@@ -46,7 +44,7 @@ class Worker(oslo_service.ServiceBase):
         self._conf = conf
         self._topic = topic
         self._readiness = readiness
-        self._in_flight = InFlightRequests(self.DECISIONS)
+        self._in_flight = InFlightRequests()
         self._watchdog: Watchdog | None = None
         self._ending = contextlib.ExitStack()
         self._is_stopping = False

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from typing import Final
 
-_HEARTBEAT = struct.Struct("=qddqqq?")
+_HEARTBEAT = struct.Struct("=qddq?")
 UNKNOWN: Final = -1
 """In a heartbeat: what its worker does not have, or does not know yet."""
 
@@ -41,10 +41,6 @@ class Heartbeat:
     at: float = -math.inf
     #: When the state of the hosts was read.
     read_at: float = UNKNOWN
-    #: Compute hosts known.
-    hosts: int = UNKNOWN
-    #: Decisions made.
-    decided: int = UNKNOWN
     pid: int = 0
     #: True when requests would be taken from the bus, once it answers.
     is_listening: bool = True

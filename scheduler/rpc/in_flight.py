@@ -11,7 +11,7 @@ thread serves all calls.
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,14 +35,9 @@ class InFlightRequest:
 
 
 class InFlightRequests:
-    """Of one worker; *decisions* are the methods whose requests are counted as decided."""
+    """Of one worker."""
 
-    def __init__(
-        self, decisions: Collection[str] = (), clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self.decided = 0
-        """Number of answered requests for a decision, refusals included."""
-        self._decisions = frozenset(decisions)
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._in_hand: set[InFlightRequest] = set()
         #: When a request was ended last.
@@ -70,8 +65,6 @@ class InFlightRequests:
         finally:
             self._in_hand.discard(request)
             self.moved_at = self._clock()
-            if method in self._decisions:
-                self.decided += 1
             latest = self._latest_ended.get(method, request.began_at)
             self._latest_ended[method] = max(latest, request.began_at)
 
