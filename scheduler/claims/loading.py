@@ -17,7 +17,7 @@ from scheduler.claims.placement.client import PlacementClient
 from scheduler.claims.reader import ClaimReader
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.db import migration
-from scheduler.db.database import FAILURES, Database
+from scheduler.db.database import FAILURES, Database, is_atomic
 from scheduler.db.databases import CLAIMS_OPTION, claims_database
 from scheduler.hosts.host_state import Fitting
 from scheduler.hosts.reservations import Reservations
@@ -32,6 +32,11 @@ _CLAIMS_HOSTS: Final = "CLAIMS_HOSTS"
 _UNCLAIMED: Final = (
     f"%s claims nothing although {OPTION} = database: several workers or daemons may promise "
     "the same host to two servers; the compute host refuses one of those then."
+)
+_IN_SEVERAL_STEPS: Final = (
+    "A claim in %s takes several round trips: a scheduler that is stopped in between keeps others "
+    "from its hosts until the server ends its transaction, or it goes on; MariaDB and PostgreSQL "
+    "need one"
 )
 
 
@@ -81,6 +86,8 @@ def check_ready(conf: cfg.ConfigOpts, database: Database) -> None:
         found = migration.version(claimed)
         if found is not None and not claimed.is_read_only:
             migration.check_ready(claimed)
+            if not is_atomic(claimed.engine.dialect):
+                LOG.info(_IN_SEVERAL_STEPS, claimed.masked_url)
             return
     except FAILURES as error:
         raise claimed.unusable(error) from error
