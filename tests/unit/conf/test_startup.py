@@ -254,6 +254,25 @@ def test_quiet_programs_warn_only_when_debugging(tmp_path, home, capsys, more, w
     assert bool(err) is warns
 
 
+OLD_NAMES = "# of Havana\n[DEFAULT]\nlogdir = .\n[DEFAULT]\nscheduler_max_attempts = 4\n"
+PARSING = """import sys
+from scheduler.conf import startup
+startup.parse(startup.Source(sys.argv[1:], "nova-scheduler"))
+"""
+
+
+def test_names_of_older_releases_are_told_with_file_and_line(tmp_path):
+    """In a process of its own: the library tells of each name once in a process."""
+    file = write(tmp_path, OLD_NAMES)
+    command = [sys.executable, "-c", PARSING, "--config-file", file]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    (log,) = tmp_path.glob("*.log")
+    told = done.stderr + log.read_text()
+    for line, name in {3: "logdir", 5: "scheduler_max_attempts"}.items():
+        assert f'{file}:{line}: Option "{name}" from group "DEFAULT" is deprecated. Use ' in told
+    assert "Deprecated: " not in told
+
+
 def test_an_error_is_said_once_in_a_line(tmp_path, home):
     log = tmp_path / "log"
     parse("--log-file", str(log))
