@@ -153,8 +153,8 @@ def settings(paths: Iterable[str]) -> Iterator[Setting]:
             yield Setting(group, line[: min(ends, default=None)].strip(), path, number)
 
 
-def unknown(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[tuple[Setting, str]]:
-    """The settings in *paths* that neither *conf* nor Nova knows, each with what to say of it."""
+def unknown(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Options in *paths* that neither *conf* nor Nova knows: what to say of each, and its place."""
     here, nova = known(conf), names_of_nova()
     own = {group for group, _name in _listed(OWN)} - {DEFAULT}
     for setting in settings(paths):
@@ -170,7 +170,8 @@ def unknown(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[tuple[Settin
             group = errors.nearest(setting.group, own, _SLIP)
             meant = group and f"[{group}] {setting.name}"
         if meant or setting.group in own:
-            yield setting, "no such option" + (f"; did you mean {meant}?" if meant else "")
+            reason = "no such option" + (f"; did you mean {meant}?" if meant else "")
+            yield f"[{setting.group}] {setting.name}", reason, setting.place
 
 
 def _meant(setting: Setting, here: Mapping[str, set[str]], own: set[str]) -> str | None:

@@ -135,10 +135,8 @@ def _log_on_terminal(conf: cfg.ConfigOpts) -> None:
 
 def warn_of_unknown(conf: cfg.ConfigOpts) -> None:
     """Name options in the files that are unknown here, and those that are hardly meant so."""
-    found = names.unknown(conf, used_files(conf))
-    for setting, reason in found:
-        LOG.warning("%s: [%s] %s: %s", setting.place, setting.group, setting.name, reason)
-    for option, reason, place in check.questions(conf, used_files(conf)):
+    paths = used_files(conf)
+    for option, reason, place in (*names.unknown(conf, paths), *check.questions(conf, paths)):
         LOG.warning("%s%s: %s", f"{place}: " if place else "", option, reason)
 
 

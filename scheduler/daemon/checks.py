@@ -318,9 +318,7 @@ def problems(
         kind = Kind.FILE if isinstance(error.__cause__, _UNREADABLE) else Kind.OPTION
         return [_placed(problem_of(kind, error), paths)]
     found = [problem_of(Kind.OPTION, error) for error in check.problems(conf)]
-    for setting, reason in names.unknown(conf, paths):
-        option = f"[{setting.group}] {setting.name}"
-        found.append(Problem(Kind.OPTION, option, reason, setting.place))
+    found += [Problem(Kind.OPTION, *each) for each in names.unknown(conf, paths)]
     plugins.prepare(conf)
     questions = [Problem(Kind.QUESTION, *each) for each in check.questions(conf, paths)]
     for each in CHECKS:
