@@ -5,6 +5,8 @@ and uses the entry that concerns it; nobody asks which of the two it is.  The co
 says by name what each entry means.
 """
 
+from __future__ import annotations
+
 import datetime
 import math
 import operator
@@ -40,45 +42,6 @@ class Ratios(NamedTuple):
         return cls(**{name: plain[name] or ratio for name, ratio in fallback.items()})
 
 
-@dataclass(frozen=True, slots=True)
-class Semantics:
-    """The entries: values, or functions of what they decide on."""
-
-    #: Weighers carry the lowest and highest raw value ever seen, as bounds.
-    remembers_bounds: bool
-    #: Aggregate metadata ``<name>_weight_multiplier`` overrides the option.
-    multiplier_per_aggregate: bool
-    #: The least multiplier of soft affinity and soft anti-affinity.
-    least_soft_multiplier: float
-    #: Weighers that ``all_weighers`` leaves out.
-    newer_weighers: frozenset[str]
-    #: The next server of a request finds the hosts in the order of their weights.
-    keeps_ranking: bool
-    #: (node of a requested destination, node of a host) -> they match.
-    destination_node: Callable[[str | None, str | None], bool]
-    #: Service record -> time of its last heartbeat.
-    last_heartbeat: Callable[[Any], datetime.datetime | None]
-    #: Configuration -> ratios of CPU, memory and disk that nobody set.
-    fallback_ratios: Callable[[Any], Ratios]
-    #: Metadata key -> AggregateMultiTenancyIsolation reads it.
-    is_tenant_key: Callable[[str], bool]
-    #: (hosts, request) -> mask of the hosts that ServerGroupAntiAffinityFilter passes.
-    room_for_member: Callable[[Any, Any], Any]
-    #: ``img_hv_requested_version`` -> test of a hypervisor's version number.
-    version_test: Callable[[str], Callable[[int], bool]]
-    #: Image -> the id that IsolatedHostsFilter compares.
-    image_id: Callable[[Any], str | None]
-    #: (random source, hosts, number of servers) -> hosts that the chance driver draws.
-    draw: Callable[[random.Random, list[str], int], list[str]]
-    #: NUMA cells and PCI devices.
-    numa: numa.NumaSemantics
-    #: NUMATopologyFilter decides on a server that is rebuilt where it is.
-    rebuild_checks_cells: bool
-
-
-# --- today's releases ------------------------------------------------------------------------
-
-
 def _fewer_members_than_allowed(hosts: Any, request: Any) -> Any:
     group = request.instance_group
     most = group.rules.get("max_server_per_host", 1)
@@ -101,25 +64,49 @@ def _draw_each(rng: random.Random, hosts: list[str], count: int) -> list[str]:
     return [rng.choice(hosts) for _ in range(count)]
 
 
-CURRENT = Semantics(
-    remembers_bounds=False,
-    multiplier_per_aggregate=True,
-    least_soft_multiplier=0.0,
-    newer_weighers=frozenset(),
-    keeps_ranking=True,
-    destination_node=lambda wanted, node: not wanted or wanted == node,
-    last_heartbeat=lambda service: service.last_seen_up or service.created_at,
-    fallback_ratios=lambda conf: Ratios(
+@dataclass(frozen=True, slots=True)
+class Semantics:
+    """The entries, by default today's: values, or functions of what they decide on."""
+
+    #: Weighers carry the lowest and highest raw value ever seen, as bounds.
+    remembers_bounds: bool = False
+    #: Aggregate metadata ``<name>_weight_multiplier`` overrides the option.
+    multiplier_per_aggregate: bool = True
+    #: The least multiplier of soft affinity and soft anti-affinity.
+    least_soft_multiplier: float = 0.0
+    #: Weighers that ``all_weighers`` leaves out.
+    newer_weighers: frozenset[str] = frozenset()
+    #: The next server of a request finds the hosts in the order of their weights.
+    keeps_ranking: bool = True
+    #: (node of a requested destination, node of a host) -> they match.
+    destination_node: Callable[[str | None, str | None], bool] = lambda wanted, node: (
+        not wanted or wanted == node
+    )
+    #: Service record -> time of its last heartbeat.
+    last_heartbeat: Callable[[Any], datetime.datetime | None] = lambda service: (
+        service.last_seen_up or service.created_at
+    )
+    #: Configuration -> ratios of CPU, memory and disk that nobody set.
+    fallback_ratios: Callable[[Any], Ratios] = lambda conf: Ratios(
         *(conf[f"initial_{each}_allocation_ratio"] for each in Ratios._fields)
-    ),
-    is_tenant_key=lambda key: key.startswith(_TENANT_KEY),
-    room_for_member=_fewer_members_than_allowed,
-    version_test=_any_version,
-    image_id=lambda image: None if image is None else image.id,
-    draw=_draw_different_hosts,
-    numa=numa.CURRENT,
-    rebuild_checks_cells=False,
-)
+    )
+    #: Metadata key -> AggregateMultiTenancyIsolation reads it.
+    is_tenant_key: Callable[[str], bool] = lambda key: key.startswith(_TENANT_KEY)
+    #: (hosts, request) -> mask of the hosts that ServerGroupAntiAffinityFilter passes.
+    room_for_member: Callable[[Any, Any], Any] = _fewer_members_than_allowed
+    #: ``img_hv_requested_version`` -> test of a hypervisor's version number.
+    version_test: Callable[[str], Callable[[int], bool]] = _any_version
+    #: Image -> the id that IsolatedHostsFilter compares.
+    image_id: Callable[[Any], str | None] = lambda image: None if image is None else image.id
+    #: (random source, hosts, number of servers) -> hosts that the chance driver draws.
+    draw: Callable[[random.Random, list[str], int], list[str]] = _draw_different_hosts
+    #: NUMA cells and PCI devices.
+    numa: numa.NumaSemantics = numa.CURRENT
+    #: NUMATopologyFilter decides on a server that is rebuilt where it is.
+    rebuild_checks_cells: bool = False
+
+
+CURRENT = Semantics()
 
 
 # --- Newton ----------------------------------------------------------------------------------

@@ -226,7 +226,8 @@ def consume(host: HostTopology, guest: GuestTopology, semantics: NumaSemantics) 
 def _pinned_after(host: HostCell, guest: GuestCell, semantics: NumaSemantics) -> frozenset[int]:
     cpus = guest.pinned_to | guest.reserved
     if guest.thread_policy == "isolate":
-        cpus = semantics.isolated_cpus(host, cpus)
+        touched = [core for core in semantics.isolated_cores(host) if core & cpus]
+        cpus = frozenset().union(*touched)
     place = f"CPUs {sorted(cpus)} of NUMA cell {host.id}, where"
     if not cpus <= host.pinnable:
         reason = f"{place} only {sorted(host.pinnable)} may be pinned"

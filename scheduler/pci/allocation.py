@@ -54,36 +54,27 @@ def _enough(pools: list[Pool], request: Request) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PciSemantics:
-    """One named behaviour per field (reference page numa_pci, sections 9 and 10)."""
+    """One named behaviour per field, by default today's (page numa_pci, sections 9 and 10)."""
 
     #: Form in which texts of a spec and of a pool are compared.
-    comparable: Callable[[str], str]
+    comparable: Callable[[str], str] = str.lower
     #: Choice of the pools that are near enough to the guest's host cells.
-    affinity: Affinity
+    affinity: Affinity = by_policy
     #: Device types given only to requests that name them.
-    types_on_request: frozenset[str]
+    types_on_request: frozenset[str] = frozenset({"type-PF", "vdpa"})
     #: Pools tagged ``remote_managed`` serve only requests that ask for it.
-    guards_remote_managed: bool
+    guards_remote_managed: bool = True
     #: Requests that are all (or all not) ``live_migratable`` take only pools tagged alike.
-    matches_live_migratable: bool
+    matches_live_migratable: bool = True
     #: Spec keys that describe Placement resources and not devices.
-    placement_keys: frozenset[str]
+    placement_keys: frozenset[str] = frozenset({"resource_class", "traits", "rp_uuids"})
     #: A request that no pool matches fails even if it wants no device.
-    needs_a_pool: bool
+    needs_a_pool: bool = True
     #: After a failed request the later ones are not served.
-    stops_at_first_failure: bool
+    stops_at_first_failure: bool = True
 
 
-CURRENT = PciSemantics(
-    comparable=str.lower,
-    affinity=by_policy,
-    types_on_request=frozenset({"type-PF", "vdpa"}),
-    guards_remote_managed=True,
-    matches_live_migratable=True,
-    placement_keys=frozenset({"resource_class", "traits", "rp_uuids"}),
-    needs_a_pool=True,
-    stops_at_first_failure=True,
-)
+CURRENT = PciSemantics()
 
 NEWTON = PciSemantics(
     comparable=str,
