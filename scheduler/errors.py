@@ -12,7 +12,7 @@ import contextlib
 import difflib
 import functools
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
@@ -317,6 +317,46 @@ InstanceGroupNotFound = _not_found(
     "InstanceGroupNotFound", "Instance group %(group_uuid)s could not be found."
 )
 AlreadyExists = _error("AlreadyExists", "%(kind)s %(name)s already exists.", code=409)
+
+
+#: Refusals of flavors and images by the code that they have in Nova's API, under Nova's names.
+_REFUSED = {
+    400: (
+        "InvalidNUMANodesNumber ImageNUMATopologyIncomplete ImageNUMATopologyAsymmetric "
+        "ImageNUMATopologyCPUOutOfRange ImageNUMATopologyCPUDuplicates "
+        "ImageNUMATopologyCPUsUnassigned ImageNUMATopologyMemoryOutOfRange "
+        "MemoryPageSizeInvalid MemoryPageSizeForbidden InvalidCPUAllocationPolicy "
+        "InvalidCPUThreadAllocationPolicy CPUThreadPolicyConfigurationInvalid "
+        "RealtimeConfigurationInvalid RealtimeMaskNotFoundOrInvalid "
+        "InvalidEmulatorThreadsPolicy BadRequirementEmulatorThreadsPolicy "
+        "RequiredMixedInstancePolicy RequiredMixedOrRealtimeCPUMask "
+        "InvalidMixedInstanceDedicatedMask InvalidPCINUMAAffinity PciInvalidAlias "
+        "PciRequestAliasNotDefined"
+    ),
+    403: (
+        "ImageNUMATopologyForbidden ImageCPUPinningForbidden ImageCPUThreadPolicyForbidden "
+        "ImagePCINUMAPolicyForbidden"
+    ),
+}
+REFUSALS: Mapping[str, type[NovaException]] = {
+    InvalidRequest.__name__: InvalidRequest,
+    **{
+        name: _error(name, base=InvalidRequest, code=code)
+        for code, names in _REFUSED.items()
+        for name in names.split()
+    },
+}
+
+
+def refused(error: str, key: str, reason: str) -> NovaException:
+    """*error* about the flavor's ``hw:<key>``, or the key itself if it has a prefix."""
+    name = key if ":" in key else f"hw:{key}"
+    return REFUSALS[error](field=f"flavor.extra_specs.{name}", reason=reason)
+
+
+def image_refused(error: str, key: str, reason: str) -> NovaException:
+    """*error* about the image's ``hw_<key>``."""
+    return REFUSALS[error](field=f"image.properties.hw_{key}", reason=reason)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from typing import Any
 from oslo_utils import strutils
 
 from scheduler import objects
-from scheduler.errors import InvalidRequest
+from scheduler.errors import InvalidRequest, image_refused, refused
 from scheduler.numa.semantics import CURRENT, NumaSemantics
-from scheduler.numa.specs import HardwareSpecs, cpu_set, image_refused, masked, refused
+from scheduler.numa.specs import HardwareSpecs, cpu_set, masked
 from scheduler.numa.topology import PINNED_POLICIES
 from scheduler.objects.enums import CPU_THREAD_POLICIES, EMULATOR_THREADS_POLICIES
 from scheduler.objects.numa import MAX_CPU

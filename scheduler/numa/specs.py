@@ -10,7 +10,7 @@ from typing import Any, Self
 from oslo_utils import strutils
 
 from scheduler import objects
-from scheduler.errors import InvalidRequest
+from scheduler.errors import refused
 from scheduler.numa.topology import ANY_PAGES, LARGE_PAGES, SMALL_PAGES
 from scheduler.objects.numa import parse_cpu_spec
 
@@ -62,42 +62,6 @@ class HardwareSpecs:
             for key, value in self.extra_specs.items()
             if key.startswith(prefix) and key.partition(":")[2] == name
         ]
-
-
-#: Refusals by the code that they have in Nova's API, under Nova's names.
-_CODES = {
-    400: (
-        "InvalidNUMANodesNumber ImageNUMATopologyIncomplete ImageNUMATopologyAsymmetric "
-        "ImageNUMATopologyCPUOutOfRange ImageNUMATopologyCPUDuplicates "
-        "ImageNUMATopologyCPUsUnassigned ImageNUMATopologyMemoryOutOfRange "
-        "MemoryPageSizeInvalid MemoryPageSizeForbidden InvalidCPUAllocationPolicy "
-        "InvalidCPUThreadAllocationPolicy CPUThreadPolicyConfigurationInvalid "
-        "RealtimeConfigurationInvalid RealtimeMaskNotFoundOrInvalid "
-        "InvalidEmulatorThreadsPolicy BadRequirementEmulatorThreadsPolicy "
-        "RequiredMixedInstancePolicy RequiredMixedOrRealtimeCPUMask "
-        "InvalidMixedInstanceDedicatedMask"
-    ),
-    403: "ImageNUMATopologyForbidden ImageCPUPinningForbidden ImageCPUThreadPolicyForbidden",
-}
-REFUSALS: Mapping[str, type[InvalidRequest]] = {
-    InvalidRequest.__name__: InvalidRequest,
-    **{
-        name: type(name, (InvalidRequest,), {"code": code, "__module__": __name__})
-        for code, names in _CODES.items()
-        for name in names.split()
-    },
-}
-
-
-def refused(error: str, key: str, reason: str) -> InvalidRequest:
-    """*error* about the flavor's ``hw:<key>``, or the key itself if it has a prefix."""
-    name = key if ":" in key else f"hw:{key}"
-    return REFUSALS[error](field=f"flavor.extra_specs.{name}", reason=reason)
-
-
-def image_refused(error: str, key: str, reason: str) -> InvalidRequest:
-    """*error* about the image's ``hw_<key>``."""
-    return REFUSALS[error](field=f"image.properties.hw_{key}", reason=reason)
 
 
 def cpu_set(text: str, key: str, error: str = "InvalidRequest") -> set[int]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler import errors, objects
+from scheduler.errors import image_refused, refused
 from scheduler.objects.enums import PCI_NUMA_POLICIES
 from scheduler.pci.devices import DEFAULT_POLICY
 
 OPTION = "[pci] alias"
 ALIAS_KEY = "pci_passthrough:alias"
-FLAVOR_POLICY_KEY = "hw:pci_numa_affinity_policy"
-IMAGE_POLICY_KEY = "hw_pci_numa_affinity_policy"
+POLICY_KEY = "pci_numa_affinity_policy"
 MAX_NAME_LENGTH = 256
 
 _HEX_ID = re.compile(r"[0-9a-fA-F]{4}")
@@ -25,24 +25,6 @@ _CHOICES: dict[str, frozenset[str]] = {
 }
 _HEX_KEYS = ("vendor_id", "product_id")
 _FREE_KEYS = ("resource_class", "traits")
-
-
-class PciInvalidAlias(errors.InvalidRequest):
-    """The option that defines the aliases cannot be used."""
-
-
-class PciRequestAliasNotDefined(errors.InvalidRequest):
-    """A flavor names an alias that no option defines."""
-
-
-class InvalidPCINUMAAffinity(errors.InvalidRequest):
-    """A flavor or image asks for a NUMA affinity policy that does not exist."""
-
-
-class ImagePCINUMAPolicyForbidden(errors.InvalidRequest):
-    """Flavor and image ask for different NUMA affinity policies."""
-
-    code = 403
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +62,8 @@ def requests_of_flavor(
     """The requests that the flavor's ``pci_passthrough:alias`` makes, in order.
 
     *definitions* are the values of the alias option, read only when the flavor needs them.  A
-    NUMA affinity policy of flavor or image overrides that of every alias.  Raises subclasses of
-    InvalidRequest (those above), or InvalidRequest itself for a malformed extra spec.
+    NUMA affinity policy of flavor or image overrides that of every alias.  Raises one of
+    ``errors.REFUSALS``.
     """
     policy, text = _affinity_policy(flavor, image), flavor.extra_specs.get(ALIAS_KEY)
     if text is None:
@@ -92,17 +74,13 @@ def requests_of_flavor(
 
 
 def _affinity_policy(flavor: objects.Flavor, image: objects.ImageMeta | None) -> str | None:
-    wish = flavor.extra_specs.get(FLAVOR_POLICY_KEY)
+    wish = flavor.extra_specs.get(f"hw:{POLICY_KEY}")
     image_wish = None if image is None else image.properties.hw_pci_numa_affinity_policy
     if wish is not None and wish not in PCI_NUMA_POLICIES:
-        raise InvalidPCINUMAAffinity(
-            field=f"flavor.extra_specs.{FLAVOR_POLICY_KEY}", reason=f"unknown policy {wish!r}"
-        )
+        raise refused("InvalidPCINUMAAffinity", POLICY_KEY, f"unknown policy {wish!r}")
     if wish and image_wish and wish != image_wish:
-        raise ImagePCINUMAPolicyForbidden(
-            field=f"image.properties.{IMAGE_POLICY_KEY}",
-            reason=f"{image_wish!r}, but the flavor says {wish!r}",
-        )
+        reason = f"{image_wish!r}, but the flavor says {wish!r}"
+        raise image_refused("ImagePCINUMAPolicyForbidden", POLICY_KEY, reason)
     return wish or image_wish
 
 
@@ -111,17 +89,16 @@ def _request(
 ) -> objects.InstancePCIRequest:
     name, colon, count = item.partition(":")
     name = name.strip()
-    field = f"flavor.extra_specs.{ALIAS_KEY}"
     if not colon or ":" in count:
-        raise errors.InvalidRequest(field=field, reason=f"{item!r} is not 'name:count'")
+        raise refused("InvalidRequest", ALIAS_KEY, f"{item!r} is not 'name:count'")
     alias = aliases.get(name)
     if alias is None:
-        raise PciRequestAliasNotDefined(field=field, reason=f"alias {name!r} is not defined")
+        raise refused("PciRequestAliasNotDefined", ALIAS_KEY, f"alias {name!r} is not defined")
     try:
         number = int(count)
     except ValueError as exc:
         reason = f"{count!r} is not a number of devices"
-        raise errors.InvalidRequest(field=field, reason=reason) from exc
+        raise refused("InvalidRequest", ALIAS_KEY, reason) from exc
     return objects.InstancePCIRequest(
         count=number,
         spec=[dict(spec) for spec in alias.specs],
@@ -171,5 +148,5 @@ def _check_alternative(name: str, earlier: Alias, fields: dict[str, Any], policy
         raise _invalid(f"the definitions of {name!r} have different values of numa_policy")
 
 
-def _invalid(reason: str) -> PciInvalidAlias:
-    return PciInvalidAlias(field=OPTION, reason=reason)
+def _invalid(reason: str) -> errors.NovaException:
+    return errors.REFUSALS["PciInvalidAlias"](field=OPTION, reason=reason)
