@@ -16,7 +16,7 @@ from oslo_db import exception as db_exception
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from conductor_stub.records import Candidates, limits_of
+from conductor_stub.records import HostList, limits_of
 from scheduler import errors, objects
 from scheduler.claims import amounts, loading
 from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
@@ -63,7 +63,7 @@ class Claims:
         """Give back what the instance has on one node, which it has left."""
 
     def choose(
-        self, context: Any, spec: objects.RequestSpec, uuid: str, candidates: Candidates
+        self, context: Any, spec: objects.RequestSpec, uuid: str, candidates: HostList
     ) -> objects.Selection:
         """Take the first candidate that can be claimed, and those before it, off the list.
 

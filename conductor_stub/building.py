@@ -14,7 +14,7 @@ from conductor_stub.alternates import Claims
 from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.failures import Failures
 from conductor_stub.planning import Planner
-from conductor_stub.records import Candidates, Order, Plan, limits_of, take_first
+from conductor_stub.records import HostList, Order, Plan, limits_of, take_first
 from scheduler import errors, objects
 from scheduler.db.database import Database
 
@@ -37,7 +37,7 @@ class Builder:
     claims: Claims
     default_zone: str
 
-    def build(self, plan: Plan, instance: objects.Instance, candidates: Candidates) -> None:
+    def build(self, plan: Plan, instance: objects.Instance, candidates: HostList) -> None:
         """Build *instance* on the first candidate to be had; a failure ends this build only."""
         try:
             self._build(plan, instance, candidates)
@@ -49,7 +49,7 @@ class Builder:
             context, legacy, spec = plan.order.context, plan.legacy_spec, plan.request_spec
             self.failures.end_build(context, instance, error, legacy, attempts, spec)
 
-    def _build(self, plan: Plan, instance: objects.Instance, candidates: Candidates) -> None:
+    def _build(self, plan: Plan, instance: objects.Instance, candidates: HostList) -> None:
         elevated, uuid = plan.order.context.elevated(), instance.uuid
         if plan.needs_claim:
             chosen = self.claims.choose(elevated, plan.spec, uuid, candidates)

@@ -14,7 +14,7 @@ from oslo_log import log as logging
 
 from conductor_stub import alternates, request_dicts
 from conductor_stub.building import Builder
-from conductor_stub.records import Candidates, MoveRequest, limits_of, take_first
+from conductor_stub.records import HostList, MoveRequest, limits_of, take_first
 from scheduler import errors, objects
 from scheduler.db import instances
 from scheduler.rpc.context import RequestContext
@@ -159,7 +159,7 @@ class Mover:
         instance: objects.Instance,
         spec: objects.RequestSpec,
         host_list: list[objects.Selection] | None,
-    ) -> tuple[objects.Selection, Candidates]:
+    ) -> tuple[objects.Selection, HostList]:
         """The host to go to, booked, and the alternates that are left."""
         if host_list is None:
             candidates = self.builder.planner.hosts_for(context, [spec])[0]

@@ -18,9 +18,9 @@ def refuse_unknown(given: Iterable[str], known: str) -> None:
             raise errors.InvalidRequest(field=name, reason="no such argument")
 
 
-Candidates = list[objects.Selection]
+HostList = list[objects.Selection]
 """The host chosen for one instance, and its alternates."""
-HostLists = list[Candidates]
+HostLists = list[HostList]
 
 
 def limits_of(selection: objects.Selection) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def limits_of(selection: objects.Selection) -> dict[str, Any]:
     return {} if selection.limits is None else selection.limits.to_dict()
 
 
-def take_first(candidates: Candidates, instance_uuid: str) -> objects.Selection:
+def take_first(candidates: HostList, instance_uuid: str) -> objects.Selection:
     """The first candidate, which leaves the list; raises NoValidHost when there is none."""
     if not candidates:
         reason = f"The scheduler named no host for instance {instance_uuid}."
