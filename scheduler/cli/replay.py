@@ -158,10 +158,10 @@ class Replay(command.Text):
         else:
             reason = "describe one, or take it --fleet-from-database"
             raise errors.InvalidRequest(field="--fleet", reason=reason)
-        hypothetical_hosts.without(fleet.table, parsed.without_host)
+        hypothetical_hosts.without(fleet, parsed.without_host)
         profiles = [each for text in parsed.add_hosts for each in profiles_of(text)]
         profiles += _scale(fleet, parsed.scale_hosts, parsed.seed)
-        list(hypothetical_hosts.add(fleet.table, fleet.host_manager, conf, profiles))
+        list(hypothetical_hosts.add(fleet, profiles))
         return fleet
 
     def show(self, found: Any) -> None:

@@ -1,4 +1,4 @@
-"""Hosts that are not there, and hosts taken away, on a copy of the table."""
+"""Hosts that are not there, and hosts taken away, in a fleet in memory."""
 
 import dataclasses
 import itertools
@@ -12,11 +12,11 @@ from scheduler import errors, objects
 from scheduler.db.tables import compute_nodes
 from scheduler.hosts import columns
 from scheduler.hosts import rows as host_rows
-from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable
 from scheduler.introspection.state import require_texts
 from scheduler.numa import HostTopology
 from scheduler.objects.fields import LARGEST_SIZE
+from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.semantics import Ratios
 
 MOST_ADDED: Final = 20_000
@@ -37,28 +37,24 @@ _EMPTY: Final[Mapping[str, Any]] = {
 }
 
 
-def without(table: HostTable, hosts: Sequence[str]) -> None:
-    """Take the *hosts* out of *table*, servers included; InvalidRequest for one not there."""
+def without(fleet: VirtualFleet, hosts: Sequence[str]) -> None:
+    """Take the *hosts* out of *fleet*, servers included; InvalidRequest for one not there."""
     require_texts("without_hosts", hosts)
     for host in dict.fromkeys(hosts):
         with errors.as_invalid(f"--without-host {host}", ValueError):
-            rows = list(_known("host", host, table.rows_of_host))
-        for row in rows:
-            table.remove(table.keys[row])
-        for server in list(table.instances.get(host, ())):
-            table.drop_instance(server)
+            _known("host", host, fleet.table.rows_of_host)
+        fleet.take_out(host)
 
 
-def add(
-    table: HostTable, manager: HostManager, conf: Any, profiles: Sequence[Any]
-) -> Iterator[str]:
-    """Add hosts to *table* as *profiles* describe them, and yield a sentence about that.
+def add(fleet: VirtualFleet, profiles: Sequence[Any]) -> Iterator[str]:
+    """Add hosts to *fleet* as *profiles* describe them, and yield a sentence about that.
 
-    They have just reported, are empty and enabled.  *manager* knows all aggregates, and how rows
-    are read under *conf*.  InvalidRequest names the profile that is wrong, and what of it.
+    They have just reported, are empty and enabled.  InvalidRequest names the profile that is wrong,
+    and what of it.
     """
     if not isinstance(profiles, list | tuple):
         raise errors.InvalidRequest(field="add_hosts", reason="not a list")
+    table, manager = fleet.table, fleet.host_manager
     with manager.lock:
         aggregates = manager.aggregates
     made: list[str] = []
@@ -73,7 +69,7 @@ def add(
         cell = None if example is None else table.value(example, "cell_uuid")
         decoded = host_rows.values(
             SimpleNamespace(**values),
-            Ratios.from_conf(conf),
+            Ratios.from_conf(fleet.conf),
             cell,
             knows_bare_metal=manager.KNOWS_BARE_METAL,
         )

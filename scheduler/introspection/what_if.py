@@ -148,11 +148,12 @@ def what_if(
         notes = list(_without_own_reservations(driver.conf, reservations, asked))
         seconds = _seconds(max_seconds) / 2
         first = VirtualFleet.from_driver(driver, reservations, most_seconds=seconds)
-        second = _changed_fleet(first, conf)
+        with errors.as_invalid("--set", *_NOT_LOADED):
+            second = first.copy(conf)
         before = _decided(first, asked)
         notes += _apply_ratios(second.table, conf, values)
-        notes += hypothetical_hosts.add(second.table, driver.host_manager, conf, add_hosts)
-        hypothetical_hosts.without(second.table, without_hosts)  # which the added ones may be like
+        notes += hypothetical_hosts.add(second, add_hosts)
+        hypothetical_hosts.without(second, without_hosts)  # which the added ones may be like
         after = _decided(second, asked)
     return {
         "worker": subject.number,
@@ -250,12 +251,6 @@ def _apply_ratios(table: HostTable, conf: Any, values: Mapping[Name, Any]) -> It
 
 
 # --- one decision ---------------------------------------------------------------------------------
-
-
-def _changed_fleet(fleet: VirtualFleet, conf: Any) -> VirtualFleet:
-    """A copy of *fleet* under *conf*; InvalidRequest for filters and the like that are unknown."""
-    with errors.as_invalid("--set", *_NOT_LOADED):
-        return fleet.copy(conf)
 
 
 def _decided(fleet: VirtualFleet, asked: DecisionRecord) -> Decided:
