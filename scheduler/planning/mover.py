@@ -114,22 +114,6 @@ class Mover:
             self.fleet.remove([after])
             self._put_back(before, spec)
 
-    def script(self) -> list[tuple[str, str, int]]:
-        """The moves as server, reason and row, for ``replay``."""
-        rows = self.fleet.table.rows
-        return [
-            (move.server, move.reason, rows[after.key])
-            for move, (_before, after, _spec) in zip(self.moves, self._changes, strict=True)
-        ]
-
-    def replay(self, script: Sequence[tuple[str, str, int]]) -> None:
-        """Make the moves of *script* instead of those made, whatever the time."""
-        self.take_back(0)
-        self._ends_at = math.inf
-        for uuid, reason, row in script:
-            (server,) = self.fleet.reservations.of([uuid])
-            self.move(server, reason, np.array([row]))
-
     def fits(self, spec: objects.RequestSpec, rows: np.ndarray) -> Reservation | None:
         """Place one nameless server of *spec* on the best of *rows*; None if none will do."""
         self._require_time()

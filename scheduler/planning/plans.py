@@ -32,7 +32,7 @@ Track = Callable[[Iterable[Any]], Iterable[Any]]
 
 
 class Planner:
-    """Makes one plan on the fleet of *mover*, which then has its moves.
+    """Makes one plan on the fleet of *mover*, whose servers may be anywhere then.
 
     *unmovable* has the reasons why servers cannot be moved, by uuid.
     """
@@ -137,19 +137,15 @@ class Planner:
 
     def free_hosts(self, wanted: int, most_moves: int) -> Plan:
         """Empty *wanted* hosts more with at most so many moves, the cheapest ones first."""
-        mover, plan = self._mover, self._begin("free-hosts", wanted)
-        hosts = self._hosts_to_free()
-        best, freed = list[tuple[str, str, int]](), list[str]()
-        for order in self._orders(hosts, random.Random(0)):
+        mover, plan = self._mover, self._end(self._begin("free-hosts", wanted), ())
+        for order in self._orders(self._hosts_to_free(), random.Random(0)):
             mover.take_back(0)
-            found = self._free_in_order(order, wanted, most_moves, plan)
-            if (len(found), -len(mover.moves)) > (len(freed), -len(best) if freed else 0):
-                freed, best = found, mover.script()
-            if plan.is_cut_off or len(freed) >= wanted:
+            freed = self._free_in_order(order, wanted, most_moves, plan)
+            if (len(freed), -len(mover.moves)) > (plan.reached, -len(plan.moves)):
+                self._end(plan, freed)
+            if plan.is_cut_off or plan.reached >= wanted:
                 break
-        if mover.script() != best:
-            mover.replay(best)
-        return self._end(plan, freed)
+        return plan
 
     def _hosts_to_free(self) -> list[str]:
         """The hosts with servers that can all be moved, those with fewest and smallest first."""
