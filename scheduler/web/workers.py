@@ -81,8 +81,11 @@ class Workers:
         if self._folder is None:
             return None
         path = _path(self._folder, pid)
-        asking = _Connection(str(path), self._timeout_seconds)
+        asking = http.client.HTTPConnection("localhost")
+        asking.sock = native("socket").socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
+            asking.sock.settimeout(self._timeout_seconds)
+            asking.sock.connect(str(path))
             asking.request("GET", target)
             response = asking.getresponse()
             return Answer(pid, response.status, response.read())
@@ -98,17 +101,3 @@ class Workers:
 
 def _path(folder: pathlib.Path, pid: int) -> pathlib.Path:
     return folder / f"{pid}{_SUFFIX}"
-
-
-class _Connection(http.client.HTTPConnection):
-    """HTTP over a socket in the file system."""
-
-    def __init__(self, path: str, timeout_seconds: float) -> None:
-        super().__init__("localhost", timeout=timeout_seconds)
-        self._path = path
-
-    def connect(self) -> None:
-        """Open the connection; called by the library."""
-        self.sock = native("socket").socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
