@@ -29,8 +29,6 @@ Answered = Mapping[str, Any]
 
 _NOT_MADE = "a request that nobody made"
 _CHANGES = "what is to be different"
-#: Options that describe a request, which is in no file then.
-_DESCRIBING = ("flavor", "az", "project")
 _REQUEST = (
     argument(
         "--request",
@@ -83,7 +81,8 @@ class WhatIf(bus.OnWorkers, Text):
     )
 
     def act(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        name, has_options = parsed_args.name, is_given(parsed_args)
+        name, options = parsed_args.name, ("request", "flavor", "az", "project", "count")
+        has_options = any(getattr(parsed_args, option) for option in options)
         if bool(name) == has_options:
             reason = "give it, or else options of a request: see --flavor, --request"
             raise errors.InvalidRequest(field="REQUEST_ID", reason=reason)
@@ -139,13 +138,6 @@ def profiles_of(text: str) -> list[dict[str, Any]]:
     return profiles
 
 
-def is_given(
-    parsed: argparse.Namespace, names: Sequence[str] = ("request", "count", *_DESCRIBING)
-) -> bool:
-    """True when there is a request on the command line, or one of the options *names* of it."""
-    return any(getattr(parsed, name) is not None for name in names)
-
-
 def request_of(
     parsed: argparse.Namespace, conf: cfg.ConfigOpts, databases: Databases
 ) -> objects.RequestSpec:
@@ -154,7 +146,7 @@ def request_of(
         if parsed.flavor is None:
             raise errors.InvalidRequest(field="--flavor", reason="missing, without --request")
         spec = request_for(conf, databases, parsed.flavor, parsed.az, parsed.project)
-    elif is_given(parsed, _DESCRIBING):
+    elif any((parsed.flavor, parsed.az, parsed.project)):
         raise errors.InvalidRequest(field="--request", reason="only --count goes with it")
     else:
         spec = _from_file(parsed.request)

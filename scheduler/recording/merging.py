@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -68,7 +69,7 @@ class Anonymous:
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
-        self._uuids: dict[str, str] = {}
+        self._uuids: dict[str, uuid.UUID] = {}
 
     def learn(self, segment: Segment) -> None:
         """Take note of the names in each line of *segment*."""
@@ -133,5 +134,5 @@ class Anonymous:
 
     def _uuid(self, found: re.Match[str]) -> str:
         plain = found[0].lower().replace("-", "")
-        new = self._uuids.setdefault(plain, f"{len(self._uuids) + 1:032x}")
-        return "-".join((new[:8], new[8:12], new[12:16], new[16:20], new[20:])) if found[1] else new
+        new = self._uuids.setdefault(plain, uuid.UUID(int=len(self._uuids) + 1))
+        return str(new) if found[1] else new.hex
