@@ -146,8 +146,7 @@ def what_if(
     driver.bring_state_up_to_date(None)
     with copied(subject) as (_table, reservations):
         notes = list(_without_own_reservations(driver.conf, reservations, asked))
-        seconds = _seconds(max_seconds) / 2
-        first = VirtualFleet.from_driver(driver, reservations, most_seconds=seconds)
+        first = VirtualFleet.from_driver(driver, reservations, most_seconds=_half(max_seconds))
         with errors.as_invalid("--set", *_NOT_LOADED):
             second = first.copy(conf)
         before = _decided(first, asked)
@@ -165,11 +164,12 @@ def what_if(
     }
 
 
-def _seconds(value: Any) -> float:
+def _half(value: Any) -> float:
+    """Seconds for each of the two decisions."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         reason = f"not a number of seconds: {value!r:.50}"
         raise errors.InvalidRequest(field="max_seconds", reason=reason)
-    return float(min(value, MOST_SECONDS))
+    return float(min(value, MOST_SECONDS)) / 2
 
 
 def _driver(subject: Subject) -> FilterScheduler:
