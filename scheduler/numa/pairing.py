@@ -156,16 +156,16 @@ def cpus_pinned(host: HostCell, guest: GuestCell, terms: Terms) -> GuestCell | N
         return None
     if guest.thread_policy == "isolate" and not semantics.can_isolate(host):
         return None
-    pinning = pack(host, guest, terms.reserve, semantics.cores, semantics.may_pin_too_few)
-    if pinning is None:
-        return None
-    cores = (len(pinning.cpus) // pinning.threads, pinning.threads)
-    return replace(
-        guest,
-        pins=tuple(zip(sorted(guest.dedicated), pinning.cpus, strict=False)),
-        reserved=pinning.reserved,
-        cores=cores if semantics.shows_cores else guest.cores,
-    )
+    for cpus, threads, reserved in _layouts(host, guest, semantics.cores(host), terms.reserve):
+        if len(cpus) >= len(guest.dedicated) or semantics.may_pin_too_few:
+            cores = (len(cpus) // threads, threads)
+            return replace(
+                guest,
+                pins=tuple(zip(sorted(guest.dedicated), cpus, strict=False)),
+                reserved=reserved,
+                cores=cores if semantics.shows_cores else guest.cores,
+            )
+    return None
 
 
 def within_limits(host: HostCell, guest: GuestCell, terms: Terms) -> GuestCell | None:
@@ -253,19 +253,7 @@ def _candidates(host: HostCell, requested: int | None) -> list[Pages]:
 
 Groups = list[list[int]]
 Cores = Callable[[HostCell], tuple[frozenset[int], ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Pinning:
-    """Host CPUs for the guest's, in ascending order of these; ``threads`` per guest core."""
-
-    cpus: tuple[int, ...]
-    threads: int
-    reserved: frozenset[int]
-
-
-Layouts = Iterator[tuple[tuple[int, ...], int]]
-"""Host CPUs, and threads per guest core, of each way to try."""
+Ways = Iterator[tuple[tuple[int, ...], int]]
 
 
 def complete_cores(host: HostCell) -> tuple[frozenset[int], ...]:
@@ -278,38 +266,34 @@ def singles(cpus: frozenset[int]) -> tuple[frozenset[int], ...]:
     return tuple(frozenset((cpu,)) for cpu in sorted(cpus))
 
 
-def pack(
-    host: HostCell, guest: GuestCell, reserve: int, cores: Cores, may_fall_short: bool
-) -> Pinning | None:
-    """Host CPUs for the guest's dedicated ones and *reserve* (0 or 1) for the emulator.
+def _layouts(
+    host: HostCell, guest: GuestCell, cores: tuple[frozenset[int], ...], reserve: int
+) -> Iterator[tuple[tuple[int, ...], int, frozenset[int]]]:
+    """Ways to pin the guest's dedicated CPUs, the best first; none where the policy is not met.
 
-    None when the thread policy cannot be met.  With *may_fall_short* the last resort may pin
-    fewer CPUs than the guest has.
+    Each has host CPUs, threads per guest core, and *reserve* (0 or 1) CPUs for the emulator.  The
+    last resort may have fewer CPUs than the guest.
     """
-    wanted = len(guest.dedicated)
-    all_cores, free = cores(host), host.free_pinnable
-    groups = [sorted(core & free) for core in all_cores if core & free]
+    wanted, free = len(guest.dedicated), host.free_pinnable
+    groups = [sorted(core & free) for core in cores if core & free]
     if not groups:
-        return None
-    full = max(map(len, all_cores))
+        return
     isolated = guest.thread_policy == "isolate"
-    layouts = _isolated(groups, full, wanted) if isolated else _packed(groups, guest, wanted)
-    for cpus, threads in layouts:
-        if len(cpus) < wanted and not may_fall_short:
-            continue
+    full = max(map(len, cores))
+    ways = _isolated(groups, full, wanted) if isolated else _packed(groups, guest, wanted)
+    for cpus, threads in ways:
         spare = _spare(groups, cpus, isolated) if reserve else []
         if len(spare) >= reserve:
-            return Pinning(cpus, threads, frozenset(spare[:reserve]))
-    return None
+            yield cpus, threads, frozenset(spare[:reserve])
 
 
-def _isolated(groups: Groups, full: int, wanted: int) -> Layouts:
+def _isolated(groups: Groups, full: int, wanted: int) -> Ways:
     whole = [group for group in groups if len(group) >= full]
     if len(whole) >= wanted:
         yield tuple(group[0] for group in whole[:wanted]), 1
 
 
-def _packed(groups: Groups, guest: GuestCell, wanted: int) -> Layouts:
+def _packed(groups: Groups, guest: GuestCell, wanted: int) -> Ways:
     needs_siblings = guest.thread_policy == "require"
     for level in range(max(map(len, groups)), 1 if needs_siblings else 0, -1):
         usable = [group[:level] for group in groups if len(group) >= level]
