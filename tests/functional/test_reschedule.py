@@ -18,7 +18,7 @@ SETTINGS = {
     "scheduler": {"claims": "database", "periodic_task_interval": 1},
 }
 NEWTON = {
-    "DEFAULT": {"reserved_host_memory_mb": 0},
+    **SETTINGS,
     "upgrade_levels": {"scheduler": "newton", "compute": "newton"},
 }
 OPEN_CLAIMS = "SELECT host FROM claims WHERE host != '' AND closed_at IS NULL"
