@@ -45,7 +45,7 @@ OF_LABEL: Mapping[str, tuple[Behaviour, ...]] = {
 def read_cases(paths: Sequence[str]) -> Iterator[Case]:
     """The cases of several files, ``-`` is standard input; BadCase names file and line.
 
-    Compressed files are told by their names.
+    Files whose names end in ``.gz`` are compressed.
     """
     fleets: dict[str, Any] = {}
     with FileInput(paths, openhook=hook_compressed, encoding="utf-8") as lines:
