@@ -105,8 +105,8 @@ OPTIONS: list[cfg.Opt] = [
         "placement_refusals",
         default=5,
         min=1,
-        help="With `placement_query = chosen`: after so many hosts that Placement refused for one "
-        "request, it is asked for candidates in the fleet.",
+        help="With `placement_query = chosen`: after so many hosts in a row that Placement refused "
+        "for one request, it is asked for candidates in the fleet.",
     ),
     cfg.IntOpt(
         "placement_memory_seconds",

@@ -13,6 +13,7 @@ from tests.waiting import wait_until
 __all__ = ["database"]
 
 SLOW = {"trait:CUSTOM_RARE": "required"}
+CARDS = {"resources1:CUSTOM_CARD": "1", "resources2:CUSTOM_CARD": "1", "group_policy": "none"}
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 
 
@@ -37,11 +38,17 @@ def test_alternates_that_need_more_than_room_are_asked_about_once(fleet):
         assert request["mappings"] == {"": [each.compute_node_uuid]}
 
 
-def test_alternates_may_have_nested_providers_of_other_classes(fleet):
-    nodes = [fleet.add(host) for host in ("p1", "p2", "p3")]
+def with_cards(fleet, hosts, cards):
+    """Add *hosts* with so many *cards*, each in a provider of its own; return their nodes."""
+    nodes = [fleet.add(host) for host in hosts]
     fleet.placement.call("PUT", "/resource_classes/CUSTOM_CARD")
-    for node in nodes:
+    for node in nodes * cards:
         fleet.placement.add_node(a_name(), {"CUSTOM_CARD": 1}, parent=node)
+    return nodes
+
+
+def test_alternates_may_have_nested_providers_of_other_classes(fleet):
+    nodes = with_cards(fleet, ("p1", "p2", "p3"), 1)
     worker, card = a_worker(fleet), {"resources1:CUSTOM_CARD": "1"}
     for specs, asked in (({}, nodes), ({}, nodes[:1]), (card, nodes)):
         worker.select("req-1", [a_name()], 512, extra_specs=specs)
@@ -49,20 +56,23 @@ def test_alternates_may_have_nested_providers_of_other_classes(fleet):
 
 
 def test_a_host_whose_devices_are_claimed_is_not_asked_about(fleet):
-    nodes = [fleet.add(host) for host in ("p1", "p2", "p3")]
-    fleet.placement.call("PUT", "/resource_classes/CUSTOM_CARD")
-    for node in nodes:
-        for _card in range(2):
-            fleet.placement.add_node(a_name(), {"CUSTOM_CARD": 1}, parent=node)
+    with_cards(fleet, ("p1", "p2", "p3"), 2)
     worker = a_worker(fleet)
-    cards = {"resources1:CUSTOM_CARD": "1", "resources2:CUSTOM_CARD": "1", "group_policy": "none"}
-    hosts = [worker.hosts(f"req-{n}", [a_name()], 512, extra_specs=cards) for n in range(3)]
+    hosts = [worker.hosts(f"req-{n}", [a_name()], 512, extra_specs=CARDS) for n in range(3)]
     assert sorted(hosts) == [["p1"], ["p2"], ["p3"]]
     worker.asked_about()
     with pytest.raises(errors.NoValidHost):
-        worker.hosts("req-4", [a_name()], 512, extra_specs=cards)
+        worker.hosts("req-4", [a_name()], 512, extra_specs=CARDS)
     assert worker.asked_about() == [""]
     assert worker.hosts("req-5", [a_name()], 512)
+
+
+def test_refusals_that_are_not_in_a_row_fetch_no_list(fleet):
+    nodes = with_cards(fleet, ("p1", "p2", "p3", "p4"), 2)
+    others, worker = a_worker(fleet), a_worker(fleet, placement_refusals=1)
+    taken = others.hosts("req-1", [a_name()], 512, extra_specs=CARDS)
+    assert worker.hosts("req-2", [a_name()], 512, extra_specs=CARDS) != taken
+    assert sorted(worker.asked_about()) == sorted(nodes)
 
 
 def test_hosts_are_passed_over_by_what_an_answer_for_others_told(fleet):

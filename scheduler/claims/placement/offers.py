@@ -84,6 +84,7 @@ class Offers:
         self._refused: dict[str, int] = {}
         #: Per node that is asked about once more the number of instances that it holds.
         self._held: dict[str, int] = {}
+        #: Number of refusals before the last grant or list.
         self._refused_before = 0
         self._is_listed = self._is_all = self._passes_over = False
 
@@ -202,8 +203,12 @@ class Offers:
         news = {node: hosts[node] for node in list(self._refused)[before:]}
         self._use.refused.update(dict.fromkeys(news.values(), ""))
         self._memory.find_causes(self._wishes, news, self._use.refused)
-        if is_first and (refused >= self._most_refused or self._memory.gives_up(refused)):
-            self._turn_to_list()
+        if is_first:
+            if any(node in self.known and node not in self._unasked for node in wanted):
+                self._refused_before = refused
+            in_a_row = refused - self._refused_before
+            if in_a_row >= self._most_refused or self._memory.gives_up(in_a_row):
+                self._turn_to_list()
         return False
 
     def find_causes(self, host_manager: Any) -> None:
