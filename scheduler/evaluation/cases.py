@@ -34,7 +34,7 @@ NEWTON = Behaviour("newton", "newton", NewtonReservations, names_instances=False
 _PASSING = functools.partial(Reservations, expiry_seconds=float("-inf"))
 CURRENT = Behaviour("2026", "current", _PASSING, names_instances=True)
 
-#: By the label of a case, who decides it; the answer of the first is written first.
+#: By the label of a case, who decides it; the answer of the first is written.
 OF_LABEL: Mapping[str, tuple[Behaviour, ...]] = {
     "all": (CURRENT, NEWTON),
     NEWTON.name: (NEWTON,),

@@ -85,19 +85,11 @@ def _outcome(case: Case, answers: Mapping[str, Answer]) -> Outcome:
     return Outcome(
         name,
         case["suite"],
-        _line(name, answers),
+        {"name": name, **next(iter(answers.values()))},
         _differences(case.get("expect"), answers),
         REASONS.get(name) or (GENTLER if expected.get("crash") else None),
         failures[0] if failures and "error" not in expected else None,
     )
-
-
-def _line(name: str, answers: Mapping[str, Answer]) -> dict[str, Any]:
-    """The first answer; those of behaviours that disagree with it under ``disagreement``."""
-    (_name, first), *others = answers.items()
-    disagreeing = {name: answer for name, answer in others if comparing.differences(first, answer)}
-    line = {"name": name, **first}
-    return {**line, "disagreement": disagreeing} if disagreeing else line
 
 
 def _differences(expected: Mapping[str, Any] | None, answers: Mapping[str, Answer]) -> list[str]:
