@@ -23,7 +23,5 @@ CONFIG_DATABASE: Final = 23  # a database cannot be used, or hosts cannot be cla
 CONFIG_BROKER: Final = 24  # with --broker: the message broker cannot be used
 CONFIG_SURROUNDINGS: Final = 25  # a file, directory or address of an option cannot be used
 
-# upgrade check
-UPGRADE_WARNING: Final = 1  # something should be checked
-UPGRADE_FAILURE: Final = 2  # something stops the upgrade
+# upgrade check, which ends with the library's codes
 UPGRADE_ERROR: Final = 255  # the check itself failed
