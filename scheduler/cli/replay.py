@@ -29,7 +29,7 @@ from scheduler.recording.arrivals import is_recording, read_arrivals, recorded_f
 from scheduler.replay import azure, database_fleet, report, sizing
 from scheduler.replay.run import DAY, HOUR, Run, compare
 from scheduler.replay.virtual_fleet import VirtualFleet
-from scheduler.replay.workload import Workload, flavors_named, read_csv
+from scheduler.replay.workload import Workload, read_csv
 
 
 def amount(text: str) -> float:
@@ -80,7 +80,6 @@ class Replay(command.Text):
             "--add-hosts", "PROFILE", "more hosts: a YAML file, or like:HOST:COUNT", group=_FLEET
         ),
         _of_fleet("--scale-hosts", type=float, default=1.0, metavar="FACTOR", help=_SCALED),
-        repeated("--flavor", "NAME=VCPUS/GIB[/DISK_GB]", "a flavor of a CSV file", group=_WORKLOAD),
         _of_time("--from-day", default=0.0, metavar="DAY", help="begin there"),
         _of_time("--days", default=math.inf, metavar="DAYS", help="so many days"),
         _of_time("--warm-up", default=0.0, metavar="HOURS", help=_WARM_UP),
@@ -203,7 +202,7 @@ def read(parsed: argparse.Namespace) -> Workload:
     elif path.is_dir():
         workload = azure.read_azure(path, parsed.seed, faults)
     else:
-        workload = read_csv(path, flavors_named(parsed.flavor), faults)
+        workload = read_csv(path, faults)
     begin = parsed.from_day * DAY
     return workload.between(begin, begin + parsed.days * DAY)
 

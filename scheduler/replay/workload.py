@@ -1,7 +1,7 @@
 """Workloads: servers that were asked for, when, and how long they lived.
 
 A row of a CSV file is ``arrival,lifetime,flavor,count,group,zone``: seconds, seconds (empty: to
-the end), ``vCPUs/GiB`` or ``vCPUs/GiB/GB of disk`` or a named flavor, and what may be empty.
+the end), ``vCPUs/GiB`` or ``vCPUs/GiB/GB of disk``, and what may be empty.
 """
 
 import csv
@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -103,9 +103,9 @@ class Workload:
         return dataclasses.replace(self, arrivals=found)
 
 
-def read_csv(path: Path, named: Mapping[str, objects.Flavor], faults: errors.Faults) -> Workload:
-    """The workload of a CSV file; *named* are flavors by name.  UnusableInput names the line."""
-    flavors, arrivals, last = dict(named), list[Arrival](), -math.inf
+def read_csv(path: Path, faults: errors.Faults) -> Workload:
+    """The workload of a CSV file.  UnusableInput names the line."""
+    flavors, arrivals, last = dict[str, objects.Flavor](), list[Arrival](), -math.inf
     for line, row in _rows(path):
         try:
             arrival = _arrival(row, line, flavors)
@@ -169,15 +169,15 @@ def _seconds(name: str, row: Mapping[str, str], default: float | None = None) ->
     return found
 
 
-def flavor_of(text: str, number: int, name: str | None = None) -> objects.Flavor:
+def flavor_of(text: str, number: int) -> objects.Flavor:
     """The flavor of a text ``4/16`` or ``4/16/100``; ValueError if it is none."""
     found = _SIZE.fullmatch(text)
     if found is None:
-        raise ValueError(f"flavor {text!r:.80} is neither VCPUS/GIB[/DISK_GB] nor a known name")
+        raise ValueError(f"flavor {text!r:.80} is not VCPUS/GIB[/DISK_GB]")
     vcpus, gib, disk_gb = int(found[1]), float(found[2]), int(found[3] or 0)
     if max(vcpus, gib * 1024, disk_gb) > LARGEST_SIZE:
         raise ValueError(f"flavor {text!r:.80} is larger than a flavor may be")
-    return a_flavor(name or text, number, vcpus, gib * 1024, disk_gb)
+    return a_flavor(text, number, vcpus, gib * 1024, disk_gb)
 
 
 def a_flavor(
@@ -188,13 +188,3 @@ def a_flavor(
     return objects.Flavor(
         id=number, flavorid=name, name=name, ephemeral_gb=0, swap=0, extra_specs={}, **sizes
     )
-
-
-def flavors_named(pairs: Iterable[str]) -> dict[str, objects.Flavor]:
-    """Flavors of texts ``name=4/16``; InvalidRequest for one that is none."""
-    found: dict[str, objects.Flavor] = {}
-    for pair in pairs:
-        name, _equals, size = pair.partition("=")
-        with errors.as_invalid(f"--flavor {pair}", ValueError):
-            found[name] = flavor_of(size, len(found) + 1, name)
-    return found

@@ -8,7 +8,7 @@ import pytest
 from scheduler import errors
 from scheduler.recording.segments import Segment
 from scheduler.replay.azure import read_azure
-from scheduler.replay.workload import flavors_named, read_csv
+from scheduler.replay.workload import read_csv
 
 HEADER = "arrival,lifetime,flavor,count,group,zone\n"
 
@@ -20,13 +20,13 @@ def a_file(folder, text):
 
 
 def test_rows_become_arrivals(tmp_path):
-    text = HEADER + "0,60,4/16,2,affinity:a,z1\n5.5,,big,,,\n"
-    found = read_csv(a_file(tmp_path, text), flavors_named(["big=8/1.75/20"]), errors.Faults())
+    text = HEADER + "0,60,4/16,2,affinity:a,z1\n5.5,,8/1.75/20,,,\n"
+    found = read_csv(a_file(tmp_path, text), errors.Faults())
     first, second = found.arrivals
     assert (first.at, first.lifetimes, first.group, first.zone) == (0, (60, 60), "affinity:a", "z1")
     assert (first.flavor.vcpus, first.flavor.memory_mb, first.flavor.root_gb) == (4, 16384, 0)
     assert (second.at, second.lifetimes) == (5.5, (math.inf,))
-    assert (second.flavor.name, second.flavor.memory_mb, second.flavor.root_gb) == ("big", 1792, 20)
+    assert (second.flavor.memory_mb, second.flavor.root_gb) == (1792, 20)
     assert second.request().flavor is second.flavor
 
 
@@ -37,7 +37,7 @@ def test_rows_become_arrivals(tmp_path):
         ("-1,,4/16", "arrival '-1' is not a number of seconds"),
         ("inf,,4/16", "arrival 'inf' is not a number of seconds"),
         ("9,-5,4/16", "lifetime '-5' is not a number of seconds"),
-        ("9,5,huge", "flavor 'huge' is neither VCPUS/GIB"),
+        ("9,5,huge", "flavor 'huge' is not VCPUS/GIB"),
         ("9,5,99999999999/16", "flavor '99999999999/16' is larger than a flavor may be"),
         (f"9,5,1/{'9' * 400}", "flavor '1/999"),
         ("9,5,4/16,0", "count '0' is not a number from 1 to"),
@@ -49,24 +49,24 @@ def test_rows_become_arrivals(tmp_path):
 def test_a_bad_row_is_named_or_left_out(tmp_path, row, complaint):
     path = a_file(tmp_path, f"{HEADER}5,,4/16\n{row}\n10,,4/16\n")
     with pytest.raises(errors.UnusableInput) as caught:
-        read_csv(path, {}, errors.Faults())
+        read_csv(path, errors.Faults())
     assert f"{path}, line 3: {complaint}" in str(caught.value)
-    lenient = read_csv(path, {}, errors.Faults(lenient=True))
+    lenient = read_csv(path, errors.Faults(lenient=True))
     assert [each.at for each in lenient.arrivals] == [5, 10]
     assert len(lenient.notes) == 1
 
 
 def test_a_file_without_columns_or_rows(tmp_path):
     with pytest.raises(errors.UnusableInput, match="line 1: no column lifetime, flavor"):
-        read_csv(a_file(tmp_path, "arrival,count\n1,1\n"), {}, errors.Faults())
+        read_csv(a_file(tmp_path, "arrival,count\n1,1\n"), errors.Faults())
     with pytest.raises(errors.InvalidRequest, match="no arrivals"):
-        read_csv(a_file(tmp_path, HEADER), {}, errors.Faults())
+        read_csv(a_file(tmp_path, HEADER), errors.Faults())
 
 
 @pytest.mark.parametrize(
     "read",
     [
-        lambda path: read_csv(path, {}, errors.Faults()),
+        lambda path: read_csv(path, errors.Faults()),
         lambda path: next(iter(Segment(path))),
         lambda path: read_azure(path.parent, 1, errors.Faults()),
     ],
@@ -81,7 +81,7 @@ def test_a_missing_file_is_named_once_and_without_a_line(tmp_path, read):
 
 def test_parts_of_a_workload(tmp_path):
     text = HEADER + "".join(f"{at},,4/16\n" for at in (100, 200, 300))
-    workload = read_csv(a_file(tmp_path, text), {}, errors.Faults())
+    workload = read_csv(a_file(tmp_path, text), errors.Faults())
     assert [each.at for each in workload.between(100, 201).arrivals] == [200, 300]
     twice = [each.at for each in workload.inflated(2, 0.5).arrivals]
     assert twice == [100, 100, 200, 200, 300, 300]
