@@ -160,7 +160,7 @@ class Replay(command.Text):
         hypothetical_hosts.without(fleet, parsed.without_host)
         profiles = [each for text in parsed.add_hosts for each in profiles_of(text)]
         profiles += _scale(fleet, parsed.scale_hosts, parsed.seed)
-        list(hypothetical_hosts.add(fleet, profiles))
+        hypothetical_hosts.add(fleet, profiles)
         return fleet
 
     def show(self, found: Any) -> None:

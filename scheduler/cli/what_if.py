@@ -24,7 +24,6 @@ from scheduler.rpc.context import ObjectSerializer
 
 _LIKE = "like:"
 _MOST_SERVERS: Final = 20
-_MOST_HOSTS: Final = 10
 Answered = Mapping[str, Any]
 
 _NOT_MADE = "a request that nobody made"
@@ -34,8 +33,7 @@ _REQUEST = (
         "--request",
         type=Path,
         metavar="FILE",
-        help="a RequestSpec as JSON, in the form of the message bus, alone or as `spec_obj`; "
-        "or `request_spec` with `filter_properties`",
+        help="a RequestSpec as JSON, in the form of the message bus",
         group=_NOT_MADE,
     ),
     argument("--flavor", metavar="NAME", help="a flavor of the database", group=_NOT_MADE),
@@ -177,13 +175,7 @@ def _from_file(path: Path) -> objects.RequestSpec:
     field = f"--request {path}"
     with errors.as_invalid(field, OSError, ValueError):
         content = json.loads(path.read_text(encoding="utf-8"))
-    if isinstance(content, dict) and isinstance(content.get("args"), dict):
-        content = content["args"]
-    decoded = ObjectSerializer().deserialize_entity(None, content)
-    if isinstance(decoded, dict) and "request_spec" in decoded:
-        properties = decoded.get("filter_properties") or {}
-        return objects.RequestSpec.from_primitives(decoded["request_spec"], properties)
-    found = decoded.get("spec_obj") if isinstance(decoded, dict) else decoded
+    found = ObjectSerializer().deserialize_entity(None, content)
     if not isinstance(found, objects.RequestSpec):
         raise errors.InvalidRequest(field=field, reason="no RequestSpec in the form of the bus")
     return found
@@ -199,13 +191,10 @@ def show(console: Console, answer: Answered) -> None:
         f"  decided by worker {answer['worker']} of {answer['host']}, on a state "
         f"{'of unknown age' if age is None else f'{age:.1f} s old'}; nothing is kept",
     )
-    if answer["decided"] is not None:
-        _line(console, f"  when it was real: {_outcome(answer['decided'])}")
     for note in answer["notes"]:
         _line(console, f"  {note}")
     console.print(_side_by_side("", _places(before), _places(after)))
     console.print(_side_by_side("hosts removed", _removals(before), _removals(after)))
-    _passing(console, answer["passing"])
 
 
 def _verdict(answer: Answered) -> str:
@@ -256,18 +245,6 @@ def _removals(outcome: Answered) -> dict[str, str]:
         for reason, count in each["removed"].items():
             found[f"  {each['name']} {reason}"] = str(count)
     return found
-
-
-def _passing(console: Console, passing: Answered) -> None:
-    for count, key, why, text in (
-        ("gained", "now", "before", "Hosts that pass only with the changes"),
-        ("lost", "no_longer", "after", "Hosts that no longer pass"),
-    ):
-        if passing[count]:
-            named = [f"{each['host']} ({each[why]})" for each in passing[key][:_MOST_HOSTS]]
-            more = passing[count] - _MOST_HOSTS
-            rest = f" and {more} more" if more > 0 else ""
-            _line(console, f"{text}: {', '.join(named)}{rest}")
 
 
 def _line(console: Console, text: str) -> None:

@@ -8,24 +8,20 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Self
 
-import numpy as np
 from oslo_log import log as logging
 
 from scheduler import errors, objects
 from scheduler.conf import DECISION_OPTIONS, names
 from scheduler.conf.names import Name
 from scheduler.drivers.filter_scheduler import FilterScheduler
-from scheduler.engine.evaluation import NOT_ASKED
 from scheduler.engine.record import DecisionRecord
 from scheduler.explain.answer import explained
 from scheduler.explain.recorder import error_text
 from scheduler.filters.registry import names_available
-from scheduler.hosts import columns
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.rows import apply_ratios
-from scheduler.hosts.table import HostTable, Key
 from scheduler.introspection import hypothetical_hosts
-from scheduler.introspection.state import Subject, copied, in_order, require_texts
+from scheduler.introspection.state import Subject, copied, require_texts
 from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.semantics import Ratios
 
@@ -111,15 +107,11 @@ LOG = logging.getLogger(__name__)
 
 #: Longest time that both decisions together may take.
 MOST_SECONDS: Final = 60.0
-#: So many hosts are named that the changes let in or keep out.
-MOST_NAMED: Final = 50
 _NOT_LOADED: Final = (
     errors.ConfigurationError,
     errors.ClassNotFound,
     errors.SchedulerHostFilterNotFound,
 )
-Decided = tuple[dict[str, Any], dict[Key, str]]
-"""A decision as ``answer.to_dict`` has it, and for each host that was left why not or "" ."""
 
 
 def what_if(
@@ -141,7 +133,7 @@ def what_if(
     """
     driver = _driver(subject)
     asked = _asked(subject, request, remembered)
-    conf, values = _changed(driver, settings, enable, disable)
+    conf = _changed(driver, settings, enable, disable)
     LOG.info("Trying out request %s for an operator; nothing is kept of it", asked.instance_uuids)
     driver.bring_state_up_to_date(None)
     with copied(subject) as (_table, reservations):
@@ -150,16 +142,16 @@ def what_if(
         with errors.as_invalid("--set", *_NOT_LOADED):
             second = first.copy(conf)
         before = _decided(first, asked)
-        notes += _apply_ratios(second.table, conf, values)
-        notes += hypothetical_hosts.add(second, add_hosts)
+        apply_ratios(second.table, Ratios.from_conf(conf))
+        hypothetical_hosts.add(second, add_hosts)
         hypothetical_hosts.without(second, without_hosts)  # which the added ones may be like
         after = _decided(second, asked)
     return {
         "worker": subject.number,
         "host": subject.conf.host,
         "state_age_seconds": subject.host_manager.state_age_seconds,
-        "decided": None if remembered is None else _outcome_of(asked),
-        **_compared(before, after),
+        "before": before,
+        "after": after,
         "notes": notes,
     }
 
@@ -204,15 +196,10 @@ def _asked(
     return dataclasses.replace(latest, instance_uuids=uuids if is_complete else ())
 
 
-def _outcome_of(asked: DecisionRecord) -> dict[str, Any]:
-    chosen = [{"host": host, "node": node} for host, node in asked.chosen]
-    return {"outcome": asked.outcome, "chosen": chosen}
-
-
 def _changed(
     driver: FilterScheduler, settings: Sequence[str], enable: Sequence[str], disable: Sequence[str]
-) -> tuple[Any, dict[Name, Any]]:
-    """The configuration with the changes, and the options that are changed."""
+) -> Any:
+    """The configuration with the changes."""
     for field, several in (("settings", settings), ("enable", enable), ("disable", disable)):
         require_texts(field, several)
     values = values_of(settings)
@@ -220,7 +207,7 @@ def _changed(
     if enable or disable:
         option = driver.host_manager.option_of_filters(driver.conf)
         values |= chain_of(conf, option, names_available(conf), enable, disable)
-    return Overlay.from_values(driver.conf, values) if values else driver.conf, values
+    return Overlay.from_values(driver.conf, values) if values else driver.conf
 
 
 def _without_own_reservations(
@@ -240,21 +227,11 @@ def _without_own_reservations(
         yield "Placement was not asked: hosts that it would not offer are among these."
 
 
-def _apply_ratios(table: HostTable, conf: Any, values: Mapping[Name, Any]) -> Iterator[str]:
-    """Give rows that leave a ratio to the configuration the one of the changed *conf*."""
-    apply_ratios(table, Ratios.from_conf(conf))
-    left_open = table.column("ratios_left_open")
-    for name, bit in columns.RATIO_BITS.items():
-        stated = sum(not left_open[row] & bit for row in table.rows.values())
-        if stated and any(option.endswith(name) for _group, option in values):
-            yield f"{stated} of {len(table)} hosts state a {name} of their own."
-
-
 # --- one decision ---------------------------------------------------------------------------------
 
 
-def _decided(fleet: VirtualFleet, asked: DecisionRecord) -> Decided:
-    """The decision on the state of *fleet*, which it changes."""
+def _decided(fleet: VirtualFleet, asked: DecisionRecord) -> dict[str, Any]:
+    """The decision on the state of *fleet*, which it changes, as ``answer.to_dict`` has it."""
     began = time.perf_counter()
     try:
         record = fleet.place(
@@ -268,38 +245,4 @@ def _decided(fleet: VirtualFleet, asked: DecisionRecord) -> Decided:
         reason = f"not decided in time; {error_text(error)}"
         raise errors.InvalidRequest(field="max_seconds", reason=reason) from error
     record.elapsed_ms = (time.perf_counter() - began) * 1000
-    return explained(record, fleet.driver), _verdicts(record, fleet.table)
-
-
-def _verdicts(record: DecisionRecord, table: HostTable) -> dict[Key, str]:
-    """For each host that filters were asked about what removed it; "" for those that passed."""
-    verdicts = record.verdicts
-    if verdicts is None:
-        return {}
-    reasons = [f"{verdicts.filters[number].name} {code}" for number, code in verdicts.reasons]
-    texts = ["", *reasons]
-    asked = np.flatnonzero(verdicts.of_row != NOT_ASKED)
-    return {
-        table.keys[row]: texts[number]
-        for row, number in zip(asked.tolist(), verdicts.of_row[asked].tolist(), strict=True)
-    }
-
-
-def _compared(before: Decided, after: Decided) -> dict[str, Any]:
-    """Both decisions, and the hosts that pass in one of them only."""
-    gained = _only_in(after[1], before[1], "before")
-    lost = _only_in(before[1], after[1], "after")
-    passing = {
-        "gained": len(gained),
-        "lost": len(lost),
-        "now": gained[:MOST_NAMED],
-        "no_longer": lost[:MOST_NAMED],
-    }
-    return {"before": before[0], "after": after[0], "passing": passing}
-
-
-def _only_in(one: Mapping[Key, str], other: Mapping[Key, str], when: str) -> list[dict[str, Any]]:
-    """The hosts that pass in *one* only, with what keeps them out of the *other*."""
-    passing = sorted((key for key, why in one.items() if not why), key=in_order)
-    reasons = ((key, other.get(key, "not among the hosts")) for key in passing)
-    return [{"host": key[0], "node": key[1], when: why} for key, why in reasons if why]
+    return explained(record, fleet.driver)

@@ -49,12 +49,12 @@ def what_if() -> dict[str, Any]:
     simple = json.loads((WIRE / "select_destinations-simple.request.json").read_text("utf-8"))
     profile = {
         "like": "cmp1", "count": 2, "name": "new", "aggregates": ["az-east"], "vcpus": 8,
-        "memory_mb": 4096, "cpu_info": {"vendor": "Intel"}, "numa_topology": None,
+        "memory_mb": 4096, "cpu_allocation_ratio": 4.0,
     }  # fmt: skip
     args = {
         "request": simple["message"]["args"]["spec_obj"],
         "enable": [], "disable": ["RamFilter"], "settings": ["ram_weight_multiplier=-1"],
-        "add_hosts": [profile, {"vcpus": 1, "memory_mb": 1, "local_gb": 1}],
+        "add_hosts": [profile, {"like": "cmp2", "local_gb": 1}],
         "without_hosts": ["cmp2"], "max_seconds": 5,
     }  # fmt: skip
     return {"method": "what_if", "args": args, "namespace": "introspection", "version": "1.0"}

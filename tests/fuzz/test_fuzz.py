@@ -93,7 +93,7 @@ MENDED = {
     "a profile whose aggregates are dicts": (
         {"method": "what_if", "namespace": "introspection", "args": {
             **targets.samples.what_if()["args"], "add_hosts": [
-                {"vcpus": 1, "memory_mb": 1, "local_gb": 1, "aggregates": [{}]}]}},
+                {"like": "cmp1", "aggregates": [{}]}]}},
         "aggregates"),
 }  # fmt: skip
 
