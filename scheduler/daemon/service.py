@@ -23,7 +23,7 @@ from scheduler.daemon.periodic import RepeatingTask, ServiceHeartbeat
 from scheduler.daemon.reload import Outcome, PutInForce
 from scheduler.daemon.watchdog import Readiness
 from scheduler.daemon.worker import Worker, launch
-from scheduler.daemon.worker_table import UNKNOWN, Heartbeat, WorkerTable
+from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases, HostDiscovery
@@ -239,13 +239,8 @@ class Service(Worker):
             PERIODIC_JITTER,
         )
 
-    def _report(self) -> Heartbeat:
-        manager, server = self._manager, self._server
-        if manager is None or server is None:
-            return Heartbeat()
-        age = manager.driver.host_manager.state_age_seconds
-        read_at = UNKNOWN if age is None else self.table.clock() - age
-        return Heartbeat(read_at=read_at, is_listening=server.is_listening)
+    def _is_listening(self) -> bool:
+        return self._server is None or self._server.is_listening
 
     def _reloaded(self, outcome: Outcome) -> None:
         self._monitoring.reloaded(outcome)

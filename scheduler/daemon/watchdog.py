@@ -14,14 +14,13 @@ import signal
 import socket
 import time
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from oslo_log import log as logging
 
 from scheduler.concurrency import native
 from scheduler.daemon.periodic import RepeatingTask
-from scheduler.daemon.worker_table import UNKNOWN, Heartbeat, Stage, WorkerTable, is_other_worker
+from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable, is_other_worker
 from scheduler.rpc.in_flight import InFlightRequests
 
 LOG = logging.getLogger(__name__)
@@ -91,24 +90,21 @@ def _connected(address: str) -> socket.socket | None:
 
 
 class Watchdog:
-    """The watchdog of one worker with *in_flight* requests; *report* describes the worker.
-
-    The watchdog adds stage, time and process.
-    """
+    """The watchdog of one worker with *in_flight* requests, which listens for more, or not."""
 
     def __init__(
         self,
         readiness: Readiness,
         table: WorkerTable,
         in_flight: InFlightRequests,
-        report: Callable[[], Heartbeat],
+        is_listening: Callable[[], bool],
     ) -> None:
         self.stage = Stage.NONE
         """Stage that the worker has reached."""
         self._readiness = readiness
         self._table = table
         self._in_flight = in_flight
-        self._report = report
+        self._is_listening = is_listening
         self._limit_seconds = readiness.watchdog_seconds
         self._is_ill = False
         self._asked: set[int] = set()
@@ -154,10 +150,8 @@ class Watchdog:
 
     def look(self) -> None:
         """Show a heartbeat if this worker is well, feed the watchdog if all do, tell the status."""
-        now = self._table.clock()
-        own = replace(self._report(), stage=self.stage, at=now, pid=os.getpid())
-        if self._is_well(own):
-            self._table.beat(own)
+        if self._is_well():
+            self._table.beat(Heartbeat(self.stage, self._table.clock(), os.getpid()))
         assignments = [self._status()]
         if self._limit_seconds is not None:
             stale = self._table.stale(self._limit_seconds / 2)
@@ -173,8 +167,8 @@ class Watchdog:
     def _turn(self) -> None:
         self._turned_at = self._table.clock()
 
-    def _is_well(self, own: Heartbeat) -> bool:
-        illness = self._illness(own)
+    def _is_well(self) -> bool:
+        illness = self._illness()
         if illness is not None and not self._is_ill:
             LOG.critical("This worker is stuck: %s. The service manager is to end it.", illness)
             if self._readiness.is_awaited:
@@ -182,7 +176,7 @@ class Watchdog:
         self._is_ill = illness is not None
         return not self._is_ill
 
-    def _illness(self, own: Heartbeat) -> str | None:
+    def _illness(self) -> str | None:
         """The reason for which this worker is to be ended; None if it is well."""
         limit_seconds = self._limit_seconds
         if limit_seconds is None:
@@ -190,7 +184,7 @@ class Watchdog:
         stuck_seconds = self._in_flight.stuck_for(limit_seconds)
         if stuck_seconds is not None:
             return f"a request has not moved for {stuck_seconds:.0f} s"
-        if self.stage is Stage.SERVING and not own.is_listening:
+        if self.stage is Stage.SERVING and not self._is_listening():
             return "nothing listens to the message bus any more"
         still_seconds = self._table.clock() - max(self._turned_at, self._in_flight.moved_at)
         if still_seconds > limit_seconds:
@@ -198,13 +192,11 @@ class Watchdog:
         return None
 
     def _status(self) -> str:
-        return "STATUS=" + status(self._table.heartbeats(), self._table.clock())
+        return "STATUS=" + status(self._table.heartbeats())
 
 
-def status(heartbeats: Sequence[Heartbeat], now: float) -> str:
+def status(heartbeats: Sequence[Heartbeat]) -> str:
     count = len(heartbeats)
     serving = sum(each.stage in (Stage.SERVING, Stage.RELOADING) for each in heartbeats)
     workers = "1 worker" if count == 1 else f"{count} workers"
-    text = workers if serving == count else f"{serving} of {workers} serving"
-    read_at = [each.read_at for each in heartbeats if each.read_at != UNKNOWN]
-    return f"{text}, state read {max(0.0, now - min(read_at)):.0f} s ago" if read_at else text
+    return workers if serving == count else f"{serving} of {workers} serving"

@@ -24,7 +24,7 @@ from scheduler.conf import rereading, startup
 from scheduler.conf.names import Name
 from scheduler.daemon.reload import Outcome, PutInForce, Reloading, watch_sighup
 from scheduler.daemon.watchdog import Readiness, Watchdog
-from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable
+from scheduler.daemon.worker_table import Stage, WorkerTable
 from scheduler.rpc import transport
 from scheduler.rpc.in_flight import InFlightRequests
 
@@ -80,14 +80,14 @@ class Worker(oslo_service.ServiceBase):
     def _reloaded(self, outcome: Outcome) -> None:
         """Notified of each reload of this process."""
 
-    def _report(self) -> Heartbeat:
-        """State of the worker, for people and for the watchdog; asked every few seconds."""
-        return Heartbeat()
+    def _is_listening(self) -> bool:
+        """True when requests would be taken from the bus, once it answers."""
+        return True
 
     def start(self) -> None:
         """Begin, and say so; any error ends the worker."""
         LOG.info("Starting %s node (version %s)", self._topic, scheduler.__version__)
-        watchdog = Watchdog(self._readiness, self.table, self._in_flight, self._report)
+        watchdog = Watchdog(self._readiness, self.table, self._in_flight, self._is_listening)
         watchdog.start()
         try:
             with contextlib.ExitStack() as ending:

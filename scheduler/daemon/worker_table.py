@@ -17,11 +17,8 @@ import struct
 import time
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
-from typing import Final
 
-_HEARTBEAT = struct.Struct("=qddq?")
-UNKNOWN: Final = -1
-"""In a heartbeat: what its worker does not have, or does not know yet."""
+_HEARTBEAT = struct.Struct("=qdq")
 
 
 class Stage(enum.IntEnum):
@@ -39,11 +36,7 @@ class Heartbeat:
 
     stage: int = Stage.NONE
     at: float = -math.inf
-    #: When the state of the hosts was read.
-    read_at: float = UNKNOWN
     pid: int = 0
-    #: True when requests would be taken from the bus, once it answers.
-    is_listening: bool = True
 
 
 class WorkerTable:

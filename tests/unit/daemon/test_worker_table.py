@@ -9,7 +9,7 @@ import pytest
 
 from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable, is_other_worker
 
-FULL = Heartbeat(Stage.SERVING, 100.0, 98.0, 4711)
+FULL = Heartbeat(Stage.SERVING, 100.0, 4711)
 YOUNG = Heartbeat(Stage.STARTING, 104.0)
 
 
