@@ -14,7 +14,6 @@ from scheduler import errors
 from scheduler.explain.answer import answer
 from scheduler.hosts import columns
 from scheduler.hosts.capacity import host_states
-from scheduler.hosts.columns import CHANGED_BY_RESERVATIONS
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable, Key
@@ -91,11 +90,6 @@ def copied(subject: Subject) -> Iterator[tuple[HostTable, Reservations]]:
         yield table, reservations
 
 
-def in_order(key: Key) -> tuple[str, str]:
-    """A sort key of hosts by their names."""
-    return key[0], key[1] or ""
-
-
 def state_summary(subject: Subject) -> dict[str, Any]:
     """Who the worker is, what it knows of the fleet, what it has promised and how old that is.
 
@@ -136,63 +130,43 @@ def state_refresh(subject: Subject) -> dict[str, Any]:
     manager = subject.host_manager
     began = manager.clock()
     _read(manager, manager.refresh)
-    with copied(subject) as (before, picks_before):
+    with copied(subject) as (before, held_before):
         _read(manager, manager.refresh_everything)
-        with copied(subject) as (after, picks_after):
-            for reservations in (picks_before, picks_after):
-                for each in list(reservations):
-                    reservations.release(each)
-            repaired: list[dict[str, Any]] = []
+        with copied(subject) as (after, held_after):
+            for reservations in (held_before, held_after):
+                reservations.release_all(list(reservations))
             reported = after.column("updated_at")
             news = {key for key, row in after.rows.items() if reported[row] > began - NEWS_SECONDS}
-            for key in sorted((before.rows.keys() | after.rows.keys()) - news, key=in_order):
-                old, new = (
-                    host_values(table, table.rows[key]) if key in table.rows else None
-                    for table in (before, after)
-                )
-                repaired += _differences(key, old, new)
-    named = repaired[:MOST_NAMED]
-    return {"hosts": len(after), "repaired": len(repaired), "repairs": named}
+            keys = sorted((before.rows.keys() | after.rows.keys()) - news, key=_in_order)
+            repaired = [each for key in keys for each in _differences(key, before, after)]
+    return {"hosts": len(after), "repaired": len(repaired), "repairs": repaired[:MOST_NAMED]}
+
+
+def _in_order(key: Key) -> tuple[str, str]:
+    return key[0], key[1] or ""
 
 
 def host_values(table: HostTable, row: int) -> dict[str, Any]:
-    """Values of a row by column; documents are texts where the database has texts."""
+    """Values of a row by column; documents as their hosts wrote them."""
     host = table.value(row, "host")
     return {
         **{name: table.value(row, name) for name in _COLUMNS},
-        **{name: _document(table.content(row, name)) for name in columns.DOCUMENT_PARSERS},
+        **{name: table.content(row, name) for name in columns.DOCUMENT_PARSERS},
         columns.INSTANCES: sorted(table.instances.get(host, ())),
     }
 
 
-def _document(content: Any) -> Any:
-    """*content* as JSON has it: cells and devices that reservations have changed are values."""
-    if isinstance(content, tuple):  # the message bus would make lists of tuples
-        return [_document(each) for each in content]
-    return content.to_text() if hasattr(content, "to_text") else content
-
-
-def _is_same(name: str, one: Any, other: Any) -> bool:
-    """True when two values mean the same: texts of cells may be written differently."""
-    if one == other or name not in CHANGED_BY_RESERVATIONS or one is None or other is None:
-        return bool(one == other)
-    parse = columns.DOCUMENT_PARSERS[name]
-    try:
-        return bool(parse(one) == parse(other))
-    except errors.NovaException:  # a text that says nothing is the same as no other
-        return False
-
-
-def _differences(
-    key: Key, memory: dict[str, Any] | None, database: dict[str, Any] | None
-) -> Iterator[dict[str, Any]]:
-    """Differences of a host's values as known before and as read now; None: it is not there."""
-    if memory is None or database is None:
-        said = {True: "absent", False: "present"}
-        memory, database = {"(host)": said[memory is None]}, {"(host)": said[database is None]}
-    for name, ours in memory.items():
-        theirs = database[name]
-        if _is_same(name, ours, theirs):
+def _differences(key: Key, before: HostTable, after: HostTable) -> Iterator[dict[str, Any]]:
+    """Differences of a host's values in two tables, one of which may lack it."""
+    was, now = (
+        host_values(table, table.rows[key]) if key in table.rows else None
+        for table in (before, after)
+    )
+    if was is None or now is None:
+        was, now = ({"(host)": "present" if each else "absent"} for each in (was, now))
+    for name, ours in was.items():
+        theirs = now[name]
+        if ours == theirs:
             continue
         if name == columns.INSTANCES:
             ours, theirs = sorted(set(ours) - set(theirs)), sorted(set(theirs) - set(ours))
