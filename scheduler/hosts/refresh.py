@@ -1,8 +1,8 @@
 """The time of reads: one serves all requests that had arrived when it began; and what they cost.
 
 The time of day goes on steadily where the machine's clock jumps.  With a jump all heartbeats would
-be too old, or reservations over, from one moment to the next.  Which is right, the time before or
-after it, is up to the database's clock, which all schedulers of the fleet share.
+be too old, or reservations over, from one moment to the next.  Then the time is that of the
+database's clock, which all schedulers of the fleet share.
 """
 
 import threading
@@ -24,7 +24,7 @@ SOON = float("inf")
 MISSED_AFTER_SECONDS: Final = 60.0
 #: Less is followed without a question.
 JUMP_SECONDS = 2.0
-#: Pause after a jump that was not right, or without an answer, until somebody is asked again.
+#: Pause after a jump that was not right, until somebody is asked again.
 ASKED_AGAIN_SECONDS = 60.0
 _ADOPTED = "The clock of this machine was set by %+.0f s, to the time that the database has"
 _IGNORED = (
@@ -155,36 +155,24 @@ class SteadyClock:
         self._elapsed = elapsed
         self._offset_seconds = wall() - elapsed()
         self._ask_again_at = float("-inf")
-        self._is_set = False
+        self._was_told = False
 
     def __call__(self) -> float:
         return self._elapsed() + self._offset_seconds
 
     def check(self) -> None:
-        """Look whether the machine's clock has jumped, and take over its time if it is right.
-
-        At first the time is that of *ask*, if the machine's is another one.
-        """
-        if not self._is_set and (right := self._ask()) is not None:
-            self._is_set = True
-            off_seconds = self() - right
-            if abs(off_seconds) >= JUMP_SECONDS:
-                LOG.warning(_IGNORED, off_seconds)
-                self._offset_seconds -= off_seconds
-                self._ask_again_at = self._elapsed() + ASKED_AGAIN_SECONDS
+        """Follow the machine's clock; at first, and where it has jumped, take the time of *ask*."""
         jump_seconds = self._wall() - self()
-        if abs(jump_seconds) < JUMP_SECONDS:
+        if self._was_told and abs(jump_seconds) < JUMP_SECONDS:
             self._offset_seconds += jump_seconds
             return
-        if self._elapsed() < self._ask_again_at:
+        if self._elapsed() < self._ask_again_at or (right := self._ask()) is None:
             return
-        self._ask_again_at = self._elapsed() + ASKED_AGAIN_SECONDS
-        right = self._ask()
-        if right is None:
-            return
-        of_database = right - self()
-        is_right = abs(of_database - jump_seconds) < abs(of_database)
-        if is_right:
-            self._offset_seconds += jump_seconds
-            self._ask_again_at = float("-inf")
-        LOG.warning(_ADOPTED if is_right else _IGNORED, jump_seconds)
+        self._was_told, step_seconds = True, right - self()
+        self._offset_seconds += step_seconds
+        off_seconds = self._wall() - right
+        if abs(off_seconds) >= JUMP_SECONDS:
+            LOG.warning(_IGNORED, off_seconds)
+            self._ask_again_at = self._elapsed() + ASKED_AGAIN_SECONDS
+        elif abs(step_seconds) >= JUMP_SECONDS:
+            LOG.warning(_ADOPTED, step_seconds)
