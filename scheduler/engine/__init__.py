@@ -4,8 +4,8 @@ A pure function of policy, host table, request, random source and clock.  It imp
 standard library, errors, semantics and the rooms below (hosts, filters, weights), nothing of rpc,
 db, conf or oslo.  ``decision`` has ``decide``, which drivers, what-if, evaluate, plan, recording
 and benchmarks call; ``evaluation`` filters and weighs, ``choice`` picks hosts, ``batch`` consumes,
-``one_by_one`` asks filters host by host, ``record`` is what is kept.  Nothing else filters or
-weighs: explaining asks the same chain about one host.
+``record`` is what is kept.  Nothing else filters or weighs: explaining asks the same chain about
+one host.
 """
 
 from scheduler.engine.decision import Placement, decide

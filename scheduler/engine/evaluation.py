@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from scheduler import errors
-from scheduler.engine import one_by_one
 from scheduler.filters.base import BaseHostFilter, HostFilter, Reason
 from scheduler.hosts.candidates import Candidates, request_is_rebuild
 from scheduler.hosts.host_state import Fitting
@@ -107,7 +106,7 @@ class FilterChain:
         """Mask of those of *hosts* that pass all filters of later instances, which are columnar."""
         passing = hosts.everything(True)
         for _number, each, _name, columnar in self._plan:
-            if not columnar or not each.run_filter_for_index(1) or bypassed(each, request):
+            if not columnar or not each.run_filter_for_index(1) or each.is_bypassed(request):
                 continue
             for _reason, satisfied in each.conditions(hosts, request):  # type: ignore[attr-defined]
                 passing &= satisfied
@@ -116,9 +115,8 @@ class FilterChain:
     def limits(self, host_state: Any, request: Any) -> dict[str, Any]:
         """Limits that the filters put on *host_state*, those of row-by-row filters included."""
         limits: dict[str, Any] = {}
-        rebuild = request_is_rebuild(request)
         for each in self._limiting:
-            if each.RUN_ON_REBUILD or not rebuild:
+            if not each.is_bypassed(request):
                 try:
                     limits.update(each.limits(host_state, request))
                 except Exception as error:
@@ -126,11 +124,6 @@ class FilterChain:
                     raise errors.ExtensionFailed.from_error(error, name, host_state.host) from error
         limits.update(host_state.limits)
         return limits
-
-
-def bypassed(each: BaseHostFilter, request: Any) -> bool:
-    """True when *each* is not asked, because the request only checks a rebuild in place."""
-    return not each.RUN_ON_REBUILD and request_is_rebuild(request)
 
 
 def is_columnar(each: BaseHostFilter) -> bool:
@@ -172,7 +165,7 @@ def rejections(
 def _apply_rows(
     each: BaseHostFilter, found: Evaluation, request: Any, number: int
 ) -> dict[str, int]:
-    passing, refused = one_by_one.ask(each, found.hosts, request)
+    passing, refused = each.ask_each(found.hosts, request)
     found.hosts = Candidates(found.hosts.scope, np.array(passing, dtype=np.int64))
     for code, rows in refused.items():
         found.note(number, code, np.array(rows))

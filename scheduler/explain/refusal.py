@@ -13,14 +13,12 @@ from scheduler.engine.evaluation import (
     FilterCount,
     Policy,
     Verdict,
-    bypassed,
     is_columnar,
     rejections,
 )
-from scheduler.engine.one_by_one import UNSPECIFIED
 from scheduler.engine.record import SELECTED, DecisionRecord, Verdicts
 from scheduler.explain.measures import MEASURES, describe
-from scheduler.filters.base import BaseHostFilter
+from scheduler.filters.base import UNSPECIFIED, BaseHostFilter
 from scheduler.filters.trusted_filter import TrustedFilter
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates, Scope
@@ -175,7 +173,7 @@ def failures(
     found: dict[int, list[Verdict]] = {row: [] for row in rows}
     hosts = Candidates(scope, np.array(rows, dtype=np.int64))
     for number, each in enumerate(filters):
-        if not is_columnar(each) or isinstance(each, TrustedFilter) or bypassed(each, request):
+        if not is_columnar(each) or isinstance(each, TrustedFilter) or each.is_bypassed(request):
             continue
         try:
             for reason, mask in rejections(each, hosts, request):  # type: ignore[arg-type]

@@ -9,12 +9,12 @@ filters, section 3.
 import inspect
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from oslo_context import context as oslo_context
 
-from scheduler import objects
+from scheduler import errors, objects
 from scheduler.hosts.candidates import Candidates, request_is_rebuild
 from scheduler.hosts.host_state import HostState
 from scheduler.objects.image import LEGACY_NAMES
@@ -42,6 +42,14 @@ class Refused:
 
 
 Condition = tuple[Reason, np.ndarray]
+
+Answers = tuple[list[int], dict[str, list[int]]]
+"""The rows that pass, in order, and those that do not, by reason code."""
+
+#: Reason code of a filter that only says yes or no.
+UNSPECIFIED: Final = "unspecified"
+#: Sentences that one filter may give in one run; all others count as unspecified.
+MOST_SENTENCES: Final = 16
 
 
 def hinted(spec_obj: Any, hint: str) -> list[str]:
@@ -83,22 +91,56 @@ class BaseHostFilter:
         """True when the filter runs for instance number *index* of the request."""
         return not (self.run_filter_once_per_request and index > 0)
 
+    def is_bypassed(self, request: Any) -> bool:
+        """True when it is not asked, because the request only checks a rebuild in place."""
+        return not self.RUN_ON_REBUILD and request_is_rebuild(request)
+
     def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any) -> Iterable[Any] | None:
         """The hosts that pass, in order; None stops the whole chain."""
         if type(self)._filter_one is not BaseHostFilter._filter_one:
             return (host for host in filter_obj_list if self._filter_one(host, spec_obj))
-        if not self.RUN_ON_REBUILD and request_is_rebuild(spec_obj):
+        if self.is_bypassed(spec_obj):
             return filter_obj_list
         return (host for host in filter_obj_list if self.host_passes(host, spec_obj))
 
     def _filter_one(self, host_state: Any, spec_obj: Any) -> bool:
-        if not self.RUN_ON_REBUILD and request_is_rebuild(spec_obj):
+        if self.is_bypassed(spec_obj):
             return True
         return bool(self.host_passes(host_state, spec_obj))
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> bool | Refused:
         """True when *host_state* can take the request; False or Refused when it cannot."""
         raise NotImplementedError(f"{self.name} does not implement host_passes")
+
+    def ask_each(self, hosts: Candidates, request: Any) -> Answers:
+        """Ask about one host after the other; the code of a ``Refused`` is its sentence."""
+        kind, base = type(self), BaseHostFilter
+        passing: list[int] = []
+        refused: dict[str, list[int]] = {}
+        asks_all = (kind.filter_all, kind._filter_one) != (base.filter_all, base._filter_one)
+        if self.is_bypassed(request) and (self.takes_dict or not asks_all):
+            return hosts.rows.tolist(), {}
+        if self.takes_dict:
+            request = filter_properties_of(request)
+        if asks_all:
+            passed = self.filter_all(hosts.states(), request)
+            passing = [] if passed is None else [state.row for state in passed]
+            left = set(passing)
+            gone = [row for row in hosts.rows.tolist() if row not in left]
+            return passing, {UNSPECIFIED: gone} if gone else {}
+        with hosts.asked_by(self.name) as states:
+            for state in states:
+                answer = self.host_passes(state, request)
+                if answer:
+                    passing.append(state.row)
+                    continue
+                code = UNSPECIFIED
+                if isinstance(answer, Refused):
+                    code = errors.quoted(answer.sentence)[: errors.MOST_CHARACTERS]
+                if code not in refused and len(refused) >= MOST_SENTENCES:
+                    code = UNSPECIFIED
+                refused.setdefault(code, []).append(state.row)
+        return passing, refused
 
 
 class HostFilter(BaseHostFilter):
