@@ -1,8 +1,7 @@
 """Methods that the scheduler had until Juno (reference page rpc, sections 1 and 2.4)."""
 
-import contextlib
-import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +42,7 @@ class OlderTasks:
         NoValidHost ends all the builds and is not raised; any other error does and is.
         """
         uuids = self._uuids(context, request_spec)
-        with self._recorded(context.request_id, uuids):
+        with self._recorded(context, uuids):
             try:
                 self._check(request_spec, filter_properties)
                 self.manager.driver.schedule_run_instance(
@@ -78,7 +77,7 @@ class OlderTasks:
         ERROR and is.  The *reservations* of quota are left to expire.
         """
         uuid, state = _uuid_and_state(instance)
-        with self._recorded(context.request_id, self._uuids(context, request_spec)):
+        with self._recorded(context, self._uuids(context, request_spec)):
             properties = {k: v for k, v in (filter_properties or {}).items() if k != "context"}
             try:
                 chosen = self.select_destinations(context, request_spec, properties)[0]
@@ -103,27 +102,8 @@ class OlderTasks:
                 if not is_expected:
                     raise
 
-    @contextlib.contextmanager
-    def _recorded(self, request_id: str | None, uuids: list[str]) -> Iterator[None]:
-        """Within it the action of *request_id* on each of the servers has an event ``schedule``.
-
-        Servers without such an action get none.  The event ends with Success, or with Error and
-        the traceback of what leaves the block (reference page conductor, section 9).
-        """
-        events = self.database.write_retrying(
-            lambda conn: instance_events.start(conn, request_id, uuids, "schedule")
-        )
-        failure: str | None = None
-        try:
-            yield
-        except BaseException as error:
-            failure = "".join(traceback.format_exception(error))
-            raise
-        finally:
-            if events:
-                self.database.write_retrying(
-                    lambda conn: instance_events.finish(conn, events, failure)
-                )
+    def _recorded(self, context: Any, uuids: list[str]) -> AbstractContextManager[None]:
+        return instance_events.recorded(self.database, context.request_id, uuids, "schedule")
 
     def select_destinations(
         self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]

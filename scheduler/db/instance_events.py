@@ -1,61 +1,54 @@
 """Actions on instances and their events (page database, 3.11): tables of Nova alone."""
 
-from collections.abc import Sequence
+import contextlib
+import traceback
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, DateTime, Integer, MetaData, Table, Text
 
 from scheduler.db import rows
-from scheduler.db.tables import STRING, columns
+from scheduler.db.database import Database
 
-SUCCESS = "Success"
-ERROR = "Error"
-
-metadata = MetaData()
-
-
-def _table(name: str, *items: sa.Column[Any]) -> Table:
-    key = sa.Column("id", Integer, primary_key=True)
-    dates = columns(DateTime, "created_at updated_at deleted_at start_time")
-    return Table(name, metadata, key, *dates, *columns(Integer, "deleted"), *items)
-
-
-actions = _table("instance_actions", *columns(STRING, "action request_id instance_uuid"))
-events = _table(
-    "instance_actions_events",
-    *columns(STRING, "event result"),
-    *columns(Integer, "action_id"),
-    *columns(DateTime, "finish_time"),
-    *columns(Text, "traceback"),
-)
+_BEGIN = """
+INSERT INTO instance_actions_events (created_at, deleted, event, action_id, start_time)
+SELECT :now, 0, :event, id, :now FROM instance_actions
+WHERE request_id = :request_id AND instance_uuid IN :uuids
+"""
+_END = """
+UPDATE instance_actions_events
+SET updated_at = :now, finish_time = :now, result = :result, traceback = :traceback
+WHERE event = :event AND finish_time IS NULL AND action_id IN (
+    SELECT id FROM instance_actions WHERE request_id = :request_id AND instance_uuid IN :uuids)
+"""
 
 
-def start(
-    connection: Connection, request_id: str | None, uuids: Sequence[str], event: str
-) -> list[int]:
-    """Begin *event* in the action of *request_id* on each instance that has it; the ids."""
-    if not sa.inspect(connection).has_table(actions.name):
-        return []
-    begun: list[int] = []
-    for some in rows.in_batches(uuids):
-        query = (
-            sa.select(actions.c.id)
-            .where(actions.c.request_id == request_id, actions.c.instance_uuid.in_(some))
-            .order_by(actions.c.id)
-        )
-        for action_id in connection.execute(query).scalars().all():
-            values = {"event": event, "action_id": action_id, "start_time": rows.utcnow()}
-            begun.append(rows.insert(connection, events, **values))
-    return begun
+@contextlib.contextmanager
+def recorded(
+    database: Database, request_id: str | None, uuids: Sequence[str], event: str
+) -> Iterator[None]:
+    """Within it the action of *request_id* on each of the instances has an *event*.
 
+    Instances without such an action get none.  The event ends with Success, or with Error and the
+    traceback of what leaves the block (reference page conductor, section 9).
+    """
 
-def finish(connection: Connection, event_ids: Sequence[int], failure: str | None) -> None:
-    """End the events: with Error and the text *failure*, or with Success if it is None."""
-    values = {
-        "finish_time": rows.utcnow(),
-        "result": SUCCESS if failure is None else ERROR,
-        "traceback": failure,
-    }
-    for some in rows.in_batches(event_ids):
-        rows.update(connection, events, events.c.id.in_(some), **values)
+    def write(sql: str, **values: Any) -> None:
+        now = sa.bindparam("now", rows.utcnow(), sa.DateTime)
+        statement = sa.text(sql).bindparams(now, sa.bindparam("uuids", expanding=True))
+        given = {"event": event, "request_id": request_id, "uuids": list(uuids), **values}
+
+        def execute(connection: sa.Connection) -> None:
+            if sa.inspect(connection).has_table("instance_actions"):
+                connection.execute(statement, given)
+
+        database.write_retrying(execute)
+
+    write(_BEGIN)
+    try:
+        yield
+    except BaseException as error:
+        failure = "".join(traceback.format_exception(error))
+        write(_END, result="Error", traceback=failure)
+        raise
+    write(_END, result="Success", traceback=None)

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from conductor_stub import server_rows
 from scheduler import objects
 from scheduler.concurrency import THREADING
-from scheduler.db import instance_events, instances
+from scheduler.db import instances
 from scheduler.db.database import Database
 from scheduler.db.tables import metadata
 from tests.waiting import wait_until
@@ -26,6 +26,12 @@ PREP_RESIZE = "derived-havana-prep_resize-v2.0.cast"
 UUIDS = recorded(RUN_INSTANCE)["args"]["request_spec"]["instance_uuids"]
 GHOST = "f4a0f8c0-0000-4000-8000-0000000000ff"
 EVENTS = "notifications"
+#: As far as a scheduler reads and writes them.
+TABLES_OF_NOVA = {
+    "instance_actions": "id INTEGER PRIMARY KEY, instance_uuid, request_id",
+    "instance_actions_events": "id INTEGER PRIMARY KEY, created_at, updated_at, deleted,"
+    " event, action_id, start_time, finish_time, result, traceback",
+}
 
 
 @dataclass
@@ -75,7 +81,8 @@ def running(on_sqlite):
     with on_sqlite(settings=settings) as deployment, deployment.database() as database:
         fleet.install(deployment.database_url)
         with database.write() as connection:
-            instance_events.metadata.create_all(connection)
+            for name, columns in TABLES_OF_NOVA.items():
+                connection.execute(sa.text(f"CREATE TABLE {name} ({columns})"))
         yield deployment.start_scheduler().wait_ready(), database, deployment.transport_url
 
 
@@ -91,14 +98,14 @@ def site(running):
     own = recorded(RUN_INSTANCE)["args"]["request_spec"]["instance_properties"]
     request_id = f"req-{uuid4()}"
     with database.write() as connection:
-        for table in (instance_events.events, instance_events.actions, *_tables_of_instances()):
-            connection.execute(sa.delete(table))
+        for table in (*TABLES_OF_NOVA, *_tables_of_instances()):
+            connection.execute(sa.text(f"DELETE FROM {table}"))
         for uuid in UUIDS:
             values = {k: v for k, v in own.items() if k in objects.Instance.FIELDS}
             server_rows.create_instance(connection, objects.Instance(**{**values, "uuid": uuid}))
-            connection.execute(
-                instance_events.actions.insert().values(instance_uuid=uuid, request_id=request_id)
-            )
+            names = "instance_uuid, request_id"
+            new = f"INSERT INTO instance_actions ({names}) VALUES ('{uuid}', '{request_id}')"
+            connection.execute(sa.text(new))
     with RawCaller(url) as raw:
         queues = [f"compute.{host}" for host in fleet.HOSTS]
         raw.collect([*queues, f"{EVENTS}.info", f"{EVENTS}.error"])
@@ -158,7 +165,7 @@ def test_every_server_is_cast_to_a_host(site):
 
 def results(site):
     with site.database.read() as connection:
-        query = sa.select(instance_events.events.c.result)
+        query = sa.text("SELECT result FROM instance_actions_events")
         return list(connection.execute(query).scalars())
 
 
