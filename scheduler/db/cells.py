@@ -23,7 +23,7 @@ from scheduler import errors, objects
 from scheduler.db.aggregates import AggregateReader
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
-from scheduler.db.fleet import Cell, FleetChanges, FleetReader
+from scheduler.db.fleet import FleetChanges, FleetReader
 from scheduler.threads import in_thread
 
 LOG = logging.getLogger(__name__)
@@ -51,12 +51,11 @@ class CellHealth:
 
 
 class Member:
-    """A cell and its *reader*; *cell* is None for the one database of an undivided fleet."""
+    """The *reader* of a cell, or of the one database of an undivided fleet, and its health."""
 
-    def __init__(self, reader: FleetReader, cell: Cell | None, name: str | None = None) -> None:
-        self.reader = reader
-        self.cell = cell
-        self.health = CellHealth(cell.uuid if cell else "", name)
+    def __init__(self, reader: FleetReader) -> None:
+        self.reader, cell = reader, reader.cell
+        self.health = CellHealth(cell.uuid, cell.name) if cell else CellHealth("", None)
         self.must_be_full = False
         #: Done as soon as the cell, if it was left out, answers again.
         self._again: Future[None] = Future()
@@ -136,7 +135,7 @@ class CellsReader:
         self._timeout_seconds = conf.scheduler.cell_timeout_seconds
         self._weighs_images = _weighs_images(conf)
         self._members: dict[str | None, Member] = {}
-        self._shown: dict[str, Cell] = {}
+        self._shown: dict[str, objects.CellMapping] = {}
         self._aggregate_readers: list[AggregateReader] = []
         self._aggregates: list[Sequence[objects.Aggregate]] = []
 
@@ -166,7 +165,7 @@ class CellsReader:
                 member.must_be_full = True
             raise
         several: list[FleetChanges] = list(answers.values())
-        several += self._gone({each.cell.uuid for each in several if each.cell is not None})
+        several += self._gone(several)
         if of_all is not None:
             first = several[0] if several else FleetChanges(False)
             several[:1] = [dataclasses.replace(first, aggregates=of_all)]
@@ -186,15 +185,14 @@ class CellsReader:
         return found
 
     def cell_health(self) -> Sequence[CellHealth]:
-        return [each.health for each in self._members.values() if each.cell]
+        return [each.health for each in self._members.values() if each.reader.cell]
 
     # --- the cells -----------------------------------------------------------------------
 
     def _update_members(self) -> None:
         """Make the members what the databases say now, keeping those that did not change."""
         if not self._databases.has_cells:
-            reader = self._reader(self._databases.main, None)
-            self._members.setdefault(None, Member(reader, None))
+            self._members.setdefault(None, Member(self._reader(self._databases.main, None)))
             return
         members = {each.uuid: self._member(each) for each in self._databases.cells()}
         found: dict[str | None, Member] = {uuid: each for uuid, each in members.items() if each}
@@ -207,7 +205,6 @@ class CellsReader:
         self._members = found
 
     def _member(self, mapping: objects.CellMapping) -> Member | None:
-        cell = Cell(mapping.uuid, mapping.id, bool(mapping.disabled))
         try:
             database = self._databases.of_cell(mapping)
         except errors.ConfigurationError as error:
@@ -215,12 +212,12 @@ class CellsReader:
             return None
         known = self._members.get(mapping.uuid)
         if known is not None and known.reader.database is database:
-            known.cell = known.reader.cell = cell
+            known.reader.cell = mapping
             known.health.name = mapping.name
             return known
-        return Member(self._reader(database, cell), cell, mapping.name)
+        return Member(self._reader(database, mapping))
 
-    def _reader(self, database: Database, cell: Cell | None) -> FleetReader:
+    def _reader(self, database: Database, cell: objects.CellMapping | None) -> FleetReader:
         together = self._databases.api is self._databases.main
         return FleetReader(database, self._overlap, cell, aggregates=together)
 
@@ -258,15 +255,12 @@ class CellsReader:
         member.answered()
         return answer
 
-    def _gone(self, read: set[str]) -> Iterable[FleetChanges]:
-        """Empty full reads for the cells that were read before and not now."""
-        gone = [cell for uuid, cell in self._shown.items() if uuid not in read]
-        self._shown = {
-            uuid: member.cell
-            for uuid, member in self._members.items()
-            if uuid in read and uuid is not None and member.cell is not None
-        }
-        return [FleetChanges(True, services=(), cell=cell) for cell in gone]
+    def _gone(self, several: Iterable[FleetChanges]) -> list[FleetChanges]:
+        """Empty full reads for the cells that were read before and are not among *several*."""
+        before = self._shown
+        self._shown = {each.cell.uuid: each.cell for each in several if each.cell is not None}
+        gone = before.keys() - self._shown.keys()
+        return [FleetChanges(True, services=(), cell=before[uuid]) for uuid in sorted(gone)]
 
     def _read_aggregates(self, *, full: bool) -> Sequence[objects.Aggregate] | None:
         """The aggregates that are not read with the hosts; None where nothing changed.

@@ -26,18 +26,6 @@ PAST = datetime.timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell that rows are of.  *number* keeps the ids of its rows apart from other cells'.
-
-    The hosts of a *disabled* cell are there for requests that ask for that very cell.
-    """
-
-    uuid: str
-    number: int = 0
-    disabled: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class FleetChanges:
     """Result of one read of one cell.  Rows have their table's column names as attributes.
 
@@ -60,7 +48,7 @@ class FleetChanges:
     changed_services: Sequence[Any] = ()
     heartbeats: fleet_poll.Heartbeats = field(default_factory=dict)
     aggregates: Sequence[objects.Aggregate] | None = None
-    cell: Cell | None = None
+    cell: objects.CellMapping | None = None
     system_metadata: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
     late_rows: int = 0
 
@@ -76,7 +64,7 @@ class FleetReader:
         self,
         database: Database,
         overlap: datetime.timedelta,
-        cell: Cell | None = None,
+        cell: objects.CellMapping | None = None,
         *,
         aggregates: bool = True,
     ) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from oslo_log import log as logging
 
 from scheduler import objects, semantics
-from scheduler.db.fleet import Cell, FleetChanges
+from scheduler.db.fleet import FleetChanges
 from scheduler.hosts import columns
 from scheduler.hosts.columns import seconds
 from scheduler.hosts.instances import recorded, tracked
@@ -194,7 +194,7 @@ class TableUpdater:
         self._ratios = ratios
         self._semantics = chosen
         self._knows_bare_metal = knows_bare_metal
-        self._undivided = Cell(cell_uuid)
+        self._undivided = objects.CellMapping(uuid=cell_uuid, id=0)
         self._read_at: dict[str, float] = {}
         self.cell_of_host: dict[str, str] = {}
         #: Host names by the ids of their services, per cell.
@@ -247,7 +247,7 @@ class TableUpdater:
                 seen = last_seen(SimpleNamespace(**record), self._semantics)
                 self.table.set_service(host, record, seen)
 
-    def _heard_host(self, cell: Cell, service_id: int) -> str | None:
+    def _heard_host(self, cell: objects.CellMapping, service_id: int) -> str | None:
         """The host whose service this is, of several the one that counts."""
         host = self._service_hosts.get(cell.uuid, {}).get(service_id)
         service = None if host is None else self.table.services.get(host)
@@ -268,14 +268,14 @@ class TableUpdater:
         self.table.set_aggregates(of_host)
 
     def _nodes(
-        self, changes: FleetChanges, cell: Cell, cost: ReadCost, missed_before: float
+        self, changes: FleetChanges, cell: objects.CellMapping, cost: ReadCost, missed_before: float
     ) -> None:
         live, table = set(), self.table
         ids: set[int] = set()
         incomplete: dict[int, Any] = {}
         for row in changes.nodes:
             # Of all cells no other compute node has this id; cells come in their order.
-            known_as, node_id = key(row), (cell.number << _ID_BITS) + int(row.id)
+            known_as, node_id = key(row), (cell.id << _ID_BITS) + int(row.id)
             ids.add(node_id)
             if row.deleted:
                 self._rename(node_id, None)
@@ -291,13 +291,13 @@ class TableUpdater:
         for node_id in incomplete.keys() - table.incomplete:
             LOG.warning("A compute node lacks host, name or uuid: %s", incomplete[node_id])
         if changes.full:
-            ids = {each for each in table.incomplete if each >> _ID_BITS == cell.number}
+            ids = {each for each in table.incomplete if each >> _ID_BITS == cell.id}
         table.incomplete = table.incomplete - ids | incomplete.keys()
         for known_as in table.rows.keys() - live if changes.full else ():
             if self.cell_of_host.get(known_as[0]) == cell.uuid:
                 self._remove(known_as)
 
-    def _node(self, row: Any, known_as: Key, node_id: int, cell: Cell) -> None:
+    def _node(self, row: Any, known_as: Key, node_id: int, cell: objects.CellMapping) -> None:
         self.cell_of_host[known_as[0]] = cell.uuid
         self._rename(node_id, known_as)
         if not self.reservations.accepts(known_as, seconds(row.updated_at)):
@@ -324,7 +324,7 @@ class TableUpdater:
         LOG.info("Removing dead compute node %s:%s from scheduler", *known_as)
         self.table.remove(known_as)
 
-    def _services(self, records: Sequence[Any], cell: Cell) -> None:
+    def _services(self, records: Sequence[Any], cell: objects.CellMapping) -> None:
         for host in self.table.services.keys() - {record.host for record in records}:
             if self.cell_of_host.get(host) == cell.uuid:
                 self.table.set_service(host, None, 0.0)
@@ -339,7 +339,7 @@ class TableUpdater:
         self.table.set_service(_once(record.host), record._mapping, seen)
 
     def _instances(
-        self, changes: FleetChanges, cell: Cell, cost: ReadCost, missed_before: float
+        self, changes: FleetChanges, cell: objects.CellMapping, cost: ReadCost, missed_before: float
     ) -> None:
         placed = self.reservations.uuids()  # placeholders stay with their reservation
         table = self.table

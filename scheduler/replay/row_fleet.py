@@ -8,7 +8,7 @@ from typing import Any
 from scheduler import objects
 from scheduler.db import tables
 from scheduler.db.cells import CellHealth
-from scheduler.db.fleet import Cell, FleetChanges
+from scheduler.db.fleet import FleetChanges
 from scheduler.db.services import COMPUTE_BINARY
 
 #: Time at which rows were created that do not say it.
@@ -33,9 +33,10 @@ class RowFleet:
             _row(tables.instances, {"instance_type_id": FLAVOR_ID, **each})
             for each in fleet.get("instances", ())
         ]
-        self._cell_of_host = {
-            host: Cell(cell["uuid"]) for cell in fleet.get("cells") or () for host in cell["hosts"]
-        }
+        self._cell_of_host: dict[str, objects.CellMapping] = {}
+        for each in fleet.get("cells") or ():
+            cell = objects.CellMapping(uuid=each["uuid"], id=0)
+            self._cell_of_host |= dict.fromkeys(each["hosts"], cell)
         self._replace({"services": (), "aggregates": (), **fleet})
 
     def change(self, step: Mapping[str, Any]) -> None:
@@ -54,7 +55,7 @@ class RowFleet:
         cells = [None, *dict.fromkeys(self._cell_of_host.values())]
         return [self._read(cell) for cell in cells]
 
-    def _read(self, cell: Cell | None) -> FleetChanges:
+    def _read(self, cell: objects.CellMapping | None) -> FleetChanges:
         services = [row for row in self._in(cell, self._services) if row.binary == COMPUTE_BINARY]
         instances = self._in(cell, self._instances)
         return FleetChanges(
@@ -69,8 +70,8 @@ class RowFleet:
             },
         )
 
-    def _in(self, cell: Cell | None, rows: Iterable[Any]) -> list[Any]:
-        return [row for row in rows if self._cell_of_host.get(row.host) == cell]
+    def _in(self, cell: objects.CellMapping | None, rows: Iterable[Any]) -> list[Any]:
+        return [row for row in rows if self._cell_of_host.get(row.host) is cell]
 
     def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
         """Nothing: all is read by every read."""
