@@ -1,8 +1,8 @@
 """Wishes of a filter and what hosts have of them, in numbers or in words.
 
-By reason code of the filters.  ``MEASURES`` are over columns and say how much a host lacks;
-``DESCRIPTIONS`` are of one host.  What is enough is for the filter to say, and where its reason
-says everything there is no entry here.
+``measured`` is over columns and says how much a host lacks; ``DESCRIPTIONS``, by reason code, are
+of one host.  What is enough is for the filter to say, and where its reason says everything there is
+no entry here.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,11 +14,20 @@ from scheduler import numa, pci
 from scheduler.filters import host_attributes
 from scheduler.filters.aggregate_instance_extra_specs import demands_of
 from scheduler.filters.base import extra_specs_of, hinted
+from scheduler.filters.bounds import MaximumFilter, OvercommitFilter, ResourceFilter
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import POOLS, TOPOLOGY, HostState, guest_of
 
 # --- in numbers --------------------------------------------------------------------------
+
+#: Noun and unit of a resource, by its limit.
+_RESOURCES = {
+    "memory_mb": ("MiB of memory", "MiB "),
+    "disk_gb": ("MiB of disk", "MiB "),
+    "vcpu": ("vCPUs", ""),
+}
+_COUNTED = {"num_io_ops": "operations going on", "num_instances": "servers"}
 
 
 class Measured(NamedTuple):
@@ -30,62 +39,35 @@ class Measured(NamedTuple):
     unit: str
 
 
-Measure = Callable[[Any, Candidates, Any], Measured]
-"""Called with filter, hosts and request."""
-
-
 def number(value: float) -> str:
     """A number for people: no more than two decimals."""
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.2f}"
 
 
-def _amounts(noun: str, unit: str) -> tuple[Measure, Measure, Measure]:
-    """Measures of a resource: in all, free with overcommit, and exactly so much free."""
-
-    def in_all(each: Any, hosts: Candidates, request: Any) -> Measured:
-        wanted, total, _free = each.amounts(hosts, request)
-        return Measured(f"{number(wanted)} {noun}", total, wanted - total, f"{unit}in all")
-
-    def left(each: Any, hosts: Candidates, request: Any) -> Measured:
-        wanted, total, free = each.amounts(hosts, request)
-        left = total * each.ratio(hosts) - (total - free)
-        return Measured(f"{number(wanted)} {noun}", left, wanted - left, f"{unit}free")
-
-    def exactly(each: Any, hosts: Candidates, request: Any) -> Measured:
-        wanted, _total, free = each.amounts(hosts, request)
-        text = f"{number(wanted)} {noun} exactly"
-        return Measured(text, free, np.abs(wanted - free), f"{unit}free")
-
-    return in_all, left, exactly
-
-
-def _fewer(column: str, unit: str) -> Measure:
-    """At most so many of what *column* counts, the new server included."""
-
-    def measure(each: Any, hosts: Candidates, _request: Any) -> Measured:
-        maximum, found = each.maximum(hosts), getattr(hosts, column)
+def measured(each: Any, code: str, hosts: Candidates, request: Any) -> Measured | None:
+    """Numbers of *hosts* for a reason of filter *each*; None where it is about none."""
+    if isinstance(each, MaximumFilter):
+        maximum, found = each.maximum(hosts), getattr(hosts, each.column)
+        unit = _COUNTED.get(each.column, each.column)
         wanted = f"fewer {unit} than is allowed"
         if not isinstance(maximum, np.ndarray):
             wanted = f"{number(maximum)} {unit} at most, the new server included"
         return Measured(wanted, found, found - maximum + 1, unit)
+    if not isinstance(each, ResourceFilter):
+        return None
+    amount, total, free = each.amounts(hosts, request)
+    noun, unit = _RESOURCES.get(each.limit, (each.limit, ""))
+    wanted = f"{number(amount)} {noun}"
+    match code.rpartition(".")[2]:
+        case "physical":
+            return Measured(wanted, total, amount - total, f"{unit}in all")
+        case "insufficient" if isinstance(each, OvercommitFilter):
+            left = total * each.ratio(hosts) - (total - free)
+            return Measured(wanted, left, amount - left, f"{unit}free")
+        case "different":
+            return Measured(f"{wanted} exactly", free, np.abs(amount - free), f"{unit}free")
+    return None
 
-    return measure
-
-
-_RESOURCES = {
-    "ram": _amounts("MiB of memory", "MiB "),
-    "disk": _amounts("MiB of disk", "MiB "),
-    "core": _amounts("vCPUs", ""),
-}
-MEASURES: dict[str, Measure] = {}
-for _name, (_in_all, _left, _exactly) in _RESOURCES.items():
-    MEASURES[f"exact_{_name}.different"] = _exactly
-    for _prefix in ("", "aggregate_"):
-        MEASURES[f"{_prefix}{_name}.physical"] = _in_all
-        MEASURES[f"{_prefix}{_name}.insufficient"] = _left
-for _prefix in ("", "aggregate_"):
-    MEASURES[f"{_prefix}io_ops.busy"] = _fewer("num_io_ops", "operations going on")
-    MEASURES[f"{_prefix}num_instances.full"] = _fewer("num_instances", "servers")
 
 # --- in words ----------------------------------------------------------------------------
 
@@ -95,9 +77,8 @@ Description = Callable[[Any, HostState, Any], tuple[str, str]]
 
 def describe(each: Any, code: str, host: HostState, request: Any) -> tuple[str | None, str]:
     """The requirement and what one host has of it, as texts."""
-    if code in MEASURES:
-        measured = MEASURES[code](each, Candidates.alone(host), request)
-        return measured.wanted, f"{number(float(measured.found[0]))} {measured.unit}"
+    if numbers := measured(each, code, Candidates.alone(host), request):
+        return numbers.wanted, f"{number(float(numbers.found[0]))} {numbers.unit}"
     if code in DESCRIPTIONS:
         return DESCRIPTIONS[code](each, host, request)
     return None, "does not pass"

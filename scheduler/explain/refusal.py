@@ -17,7 +17,7 @@ from scheduler.engine.evaluation import (
     rejections,
 )
 from scheduler.engine.record import SELECTED, DecisionRecord, Verdicts
-from scheduler.explain.measures import MEASURES, describe
+from scheduler.explain.measures import describe, measured
 from scheduler.filters.base import UNSPECIFIED, BaseHostFilter
 from scheduler.filters.trusted_filter import TrustedFilter
 from scheduler.hosts import aggregate_metadata
@@ -196,12 +196,12 @@ def _finding(
     """The finding with at most so many examples, and their rows."""
     finding = Finding(each.name, code, reason_text(each, code), len(hosts))
     places = np.arange(min(most, len(hosts)))
-    measured = MEASURES[code](each, hosts, request) if code in MEASURES else None
-    if measured is not None:
-        places = _smallest(measured.missing, most)
+    numbers = measured(each, code, hosts, request)
+    if numbers is not None:
+        places = _smallest(numbers.missing, most)
     few = hosts.take(places)
     for place, host in zip(places.tolist(), few.states(), strict=True):
-        missing = None if measured is None else float(measured.missing[place])
+        missing = None if numbers is None else float(numbers.missing[place])
         finding.wanted, found = describe(each, code, host, request)
         finding.examples.append(Example(host.host, host.nodename, found, missing))
     return finding, few.rows.tolist()
