@@ -25,7 +25,6 @@ from scheduler.objects.host import (
     CellMapping,
     ComputeNode,
     ComputeNodeList,
-    HVSpec,
     MonitorMetric,
     MonitorMetricList,
     PciDevicePool,
