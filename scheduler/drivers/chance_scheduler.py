@@ -51,7 +51,7 @@ class ChanceScheduler(Scheduler):
         record.fleet = record.hosts_considered = len(hosts)
         hosts = [host for host in hosts if host not in ignored]
         if len(hosts) < record.fleet:
-            record.removed_before_filters = {"ignore_hosts.named": record.fleet - len(hosts)}
+            record.never_evaluated = {"ignore_hosts.named": record.fleet - len(hosts)}
         if not hosts:
             raise errors.NoValidHost(reason="Could not find another compute")
         record.drawn_from = tuple(hosts)

@@ -150,11 +150,11 @@ class _Decision:
         record.fleet = len(table)
         record.hosts_considered = len(rows)
         without_service, not_offered = len(table) - len(table.order), len(table.order) - len(rows)
-        missing = {records.NO_SERVICE: without_service, records.NOT_OFFERED: not_offered}
-        record.not_considered = {cause: number for cause, number in missing.items() if number}
         self.narrowed = narrow(Candidates(self.scope, rows), request, self.policy.semantics)
         self.evaluation = Evaluation(self.narrowed.hosts)
-        record.removed_before_filters = self.narrowed.removed
+        missing = {records.NO_SERVICE: without_service, records.NOT_OFFERED: not_offered}
+        lost = {**missing, **self.narrowed.removed}
+        record.never_evaluated = {cause: number for cause, number in lost.items() if number}
         record.filters_skipped = self.narrowed.skip_filters
         record.filters, record.before_filters = [], []
         record.top = record.verdicts = record.refusal = None

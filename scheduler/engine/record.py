@@ -156,10 +156,9 @@ class DecisionRecord:
     started_at: float = field(default_factory=time.time)
     #: Compute nodes known, whether or not they were considered.
     fleet: int = 0
-    #: Of those the ones that are no candidates, per cause.
-    not_considered: dict[str, int] = field(default_factory=dict)
+    #: Of those the ones that no filter was asked about, per cause.
+    never_evaluated: dict[str, int] = field(default_factory=dict)
     hosts_considered: int = 0
-    removed_before_filters: dict[str, int] = field(default_factory=dict)
     #: True when forced hosts were taken without asking any filter.
     filters_skipped: bool = False
     #: Counts of the first instance's run, in chain order; empty where forcing skipped them.
@@ -212,12 +211,7 @@ class DecisionRecord:
         """Hosts left for the first instance after everything."""
         if self.filters:
             return self.filters[-1].end
-        return self.hosts_considered - sum(self.removed_before_filters.values())
-
-    @property
-    def never_evaluated(self) -> dict[str, int]:
-        """Hosts that no filter was asked about, per cause."""
-        return {**self.not_considered, **self.removed_before_filters}
+        return self.fleet - sum(self.never_evaluated.values())
 
     def add_stage(self, name: str, began: float) -> float:
         """Add what has passed since *began* (``time.perf_counter``) to a stage; returns now."""

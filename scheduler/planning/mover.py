@@ -131,7 +131,7 @@ class Mover:
         if made is not None:
             self.fleet.reservations.release(made)
             return None
-        record.not_considered.pop(NOT_OFFERED, None)  # it is the plan that leaves hosts out
+        record.never_evaluated.pop(NOT_OFFERED, None)  # it is the plan that leaves hosts out
         return sentences.cause(to_dict(record))
 
     # --- rules ---------------------------------------------------------------------------

@@ -25,7 +25,7 @@ def test_what_can_happen_is_there_at_once_and_one_decision_counts():
     counted = Counters()
     outcomes = {labels for name, labels in written(counted).values if name == DECISIONS}
     assert outcomes == {(code,) for code in (SELECTED, *errors.CODES)}
-    never_evaluated = {"removed_before_filters": {"ignored": 4}, "not_considered": {"gone": 5}}
+    never_evaluated = {"never_evaluated": {"ignored": 4, "gone": 5}}
     refused = errors.STATE_TOO_OLD
     counted.decided(a_record(outcome=refused, races_lost=3, claim=BOOKED, **never_evaluated))
     counted.decided(a_record(chosen=[]))

@@ -16,8 +16,7 @@ BEFORE = (None, "destination.other")
 
 def a_record(outcome=SELECTED, **removed):
     record = DecisionRecord("req-1", (), 1, 0, outcome=outcome)
-    record.not_considered = {"service.unknown": 0}
-    record.removed_before_filters = {"destination.other": 2}
+    record.never_evaluated = {"service.unknown": 0, "destination.other": 2}
     record.filters = [FilterCount("RamFilter", 10, 10 - sum(removed.values()), removed)]
     return record
 
