@@ -2,6 +2,8 @@
 
 import collections
 import datetime
+import math
+import operator
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
@@ -129,6 +131,12 @@ NODE_COLUMNS = [
     _NODES.supported_instances,
     *CHANGING_COLUMNS,
 ]
+#: Names and numbers without which a compute node is no candidate; a number may be NULL.
+NEEDED_COLUMNS = [
+    *(_NODES.host, _NODES.hypervisor_hostname, _NODES.uuid),
+    *(each for each in NODE_COLUMNS if isinstance(each.type, sa.Integer | sa.Float)),
+]
+_needed_of = operator.attrgetter(*(each.name for each in NEEDED_COLUMNS))
 _INSTANCES = tables.instances.c
 INSTANCE_COLUMNS = [
     _INSTANCES[name]
@@ -150,6 +158,18 @@ PLACED = sa.and_(_INSTANCES.deleted == 0, _INSTANCES.host.is_not(None))
 _TABLE = tables.services
 SERVICE_FLAGS = (_TABLE.c.disabled, _TABLE.c.forced_down)
 LIVING_SERVICES = (_TABLE.c.binary == COMPUTE_BINARY, _TABLE.c.deleted == 0)
+
+
+def is_complete(row: Any) -> bool:
+    """True when the *row* of a compute node has its names, and finite numbers only.
+
+    SQLite keeps a text in a column of numbers, PostgreSQL a ratio that is not finite.
+    """
+    host, node, uuid, *numbers = _needed_of(row)
+    try:
+        return None not in (host, node, uuid) and math.isfinite(sum(filter(None, numbers)))
+    except TypeError:
+        return False
 
 
 def on_no_host(since: datetime.datetime) -> sa.ColumnElement[bool]:

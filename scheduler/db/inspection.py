@@ -18,6 +18,7 @@ from scheduler.db import migration, tables
 from scheduler.db import url as db_url
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
+from scheduler.db.fleet_rows import NEEDED_COLUMNS, is_complete
 from scheduler.db.layout import API_TABLES, CELL_TABLES, NEEDED_TABLES
 from scheduler.db.migrations import VERSION_TABLE
 from scheduler.threads import in_thread
@@ -37,11 +38,7 @@ _INDEXES: dict[str, tuple[str, ...]] = {
     "instances": ("updated_at", "created_at", "deleted_at"),
 }
 
-_nodes = tables.compute_nodes.c
-_INCOMPLETE = sa.select(sa.func.count()).where(
-    _nodes.deleted == 0,
-    sa.or_(_nodes.host.is_(None), _nodes.hypervisor_hostname.is_(None), _nodes.uuid.is_(None)),
-)
+_LIVING = sa.select(*NEEDED_COLUMNS).where(tables.compute_nodes.c.deleted == 0)
 
 NOVA, OURS = "a Nova database", "a database of this project"
 
@@ -52,7 +49,7 @@ class Finding:
 
     *place* is the option or the cell that names it, *failure* why it cannot be used: one line
     without secrets.  *missing* are tables and ``table.column`` that are not there, *incomplete*
-    the number of compute nodes without host, name or uuid.
+    the number of compute nodes without host, name, uuid or a number.
     """
 
     place: str
@@ -134,10 +131,11 @@ def _examine(
                 connection.execute(sa.select(tables.metadata.tables[table]).where(sa.false()))
             kind = NOVA if layout.is_nova else OURS
             version = migration.revision_of(connection, layout.version_table or VERSION_TABLE)
-            incomplete = connection.execute(_INCOMPLETE).scalar() if needed == NEEDED_TABLES else 0
+            nodes = connection.execute(_LIVING) if needed == NEEDED_TABLES else ()
+            incomplete = sum(not is_complete(row) for row in nodes)
     except (errors.NovaException, *FAILURES) as error:
         return Finding(place, url, failure=database.unusable(error))
-    return Finding(place, url, kind, version, tuple(layout.missing(of_interest)), incomplete or 0)
+    return Finding(place, url, kind, version, tuple(layout.missing(of_interest)), incomplete)
 
 
 def _may_write_service(database: Database) -> bool:

@@ -13,6 +13,7 @@ from oslo_log import log as logging
 
 from scheduler import objects, semantics
 from scheduler.db.fleet import FleetChanges
+from scheduler.db.fleet_rows import is_complete
 from scheduler.hosts import columns
 from scheduler.hosts.columns import seconds
 from scheduler.hosts.instances import recorded, tracked
@@ -279,9 +280,9 @@ class TableUpdater:
             ids.add(node_id)
             if row.deleted:
                 self._rename(node_id, None)
-            elif None in (*known_as, row.uuid):
+            elif not is_complete(row):
                 incomplete[node_id] = row.host or row.hypervisor_hostname
-                self._rename(node_id, None)  # half-written: nobody can build there
+                self._rename(node_id, None)  # nobody can build there
             else:
                 known = table.rows.get(known_as)
                 live.add(known_as)
@@ -289,7 +290,8 @@ class TableUpdater:
                 cost.add(row, updated_at, missed_before)
                 self._node(row, known_as, node_id, cell)
         for node_id in incomplete.keys() - table.incomplete:
-            LOG.warning("A compute node lacks host, name or uuid: %s", incomplete[node_id])
+            name = incomplete[node_id]
+            LOG.warning("A compute node lacks host, name or uuid, or a number: %s", name)
         if changes.full:
             ids = {each for each in table.incomplete if each >> _ID_BITS == cell.id}
         table.incomplete = table.incomplete - ids | incomplete.keys()

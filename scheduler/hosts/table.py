@@ -69,7 +69,7 @@ class HostTable:
         self.reserved_hosts: dict[str, Set[str]] = {}
         #: The cells that the fleet is divided into, and whether each is disabled; may be empty.
         self.cells: dict[str, bool] = {}
-        #: Ids of compute nodes that lack host, name or uuid, and so have no row here.
+        #: Ids of compute nodes that lack host, name, uuid or a number, and so have no row here.
         self.incomplete: set[int] = set()
         self._order: np.ndarray | None = None
         self._is_dense = True

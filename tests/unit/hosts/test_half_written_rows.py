@@ -1,11 +1,13 @@
 """Rows of every table that say nothing or nonsense: the others are decided on all the same."""
 
 import datetime
+import math
 
 import pytest
 import sqlalchemy as sa
 
-from scheduler.db import aggregates, tables
+from scheduler.db import aggregates, inspection, tables
+from scheduler.db.databases import Databases
 from scheduler.hosts import capacity
 from tests.unit.claims.fleets import Fleet, Worker
 from tests.unit.hosts.reading import Clock
@@ -19,7 +21,7 @@ FILTERS = (
 )
 VICTIM = "h1"
 BAD_TEXTS = ("", "[[", '{"nova_object.name": 1}', "[1]")
-BAD_NUMBERS = (-1, 2**31 - 1)
+BAD_NUMBERS = (-1, 2**31 - 1, "many", math.inf)
 BAD_TIMES = (datetime.datetime.min, datetime.datetime.max)
 READ = (
     *("aggregate_hosts", "aggregate_metadata", "aggregates", "changes", "claim_hosts"),
@@ -95,9 +97,20 @@ def test_other_hosts_are_decided_on(database, worker, name):
     assert answer(worker, "all is well again", full=True) in {"h1", "h2", "h3"}
 
 
-@pytest.mark.parametrize("name", ["host", "hypervisor_hostname", "uuid"])
-def test_a_compute_node_without_a_name_is_no_candidate(database, worker, name):
-    """Nor an alternate; it is counted until it is whole or gone."""
+#: Columns of a compute node, each with what none can be built by.  SQLite keeps texts anywhere.
+INCOMPLETE = (
+    *(("host", None), ("hypervisor_hostname", None), ("uuid", None)),
+    *(("memory_mb", "plenty"), ("free_disk_gb", "much"), ("disk_available_least", b"1")),
+    *(("hypervisor_version", "v"), ("cpu_allocation_ratio", math.inf)),
+    *(("ram_allocation_ratio", -math.inf), ("disk_allocation_ratio", "1,5")),
+)
+
+
+@pytest.mark.parametrize(("name", "value"), INCOMPLETE)
+def test_a_compute_node_that_lacks_a_name_or_number_is_no_candidate(
+    database, worker, caplog, name, value
+):
+    """Nor an alternate; it is counted until it is whole or gone, and named once."""
     table = tables.compute_nodes
     with database.read() as conn:
         row = conn.execute(sa.select(table).where(table.c.host == VICTIM)).mappings().one()
@@ -108,18 +121,24 @@ def test_a_compute_node_without_a_name_is_no_candidate(database, worker, name):
         worker.manager.refresh()
         return capacity.host_states(worker.manager.table, 0.0, 60.0)["incomplete"]
 
-    assert count_after(**{name: None}) == 1
+    assert count_after(**{name: value}) == count_after(vcpus=1) == 1
+    (found,) = inspection.configured(Databases(database))
+    assert found.incomplete == 1
+    (warning,) = [each for each in caplog.messages if "lacks host, name or uuid, or a " in each]
+    assert warning.endswith("h1")
     for number in range(4):
         selections = worker.select(f"req-{number}", 0, f"i-{number}", return_alternates=True)
         assert {each.service_host for each in selections[0]} == {"h2", "h3"}
     assert count_after(**dict(row)) == 0
-    assert count_after(**{name: None}) == 1
+    assert count_after(**{name: value}) == 1
     assert count_after(deleted=row["id"]) == 0
 
 
 def change(database, table, which, values):
+    """As a driver takes the *values*, of whatever type: SQLAlchemy refuses texts as numbers."""
+    raw = {k: sa.literal(v, sa.Text()) if isinstance(v, str) else v for k, v in values.items()}
     with database.write() as conn:
-        conn.execute(table.update().where(which).values(**values))
+        conn.execute(table.update().where(which).values(**raw))
 
 
 def answer(worker, what, *, full):
