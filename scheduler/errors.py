@@ -11,12 +11,14 @@ from __future__ import annotations
 import contextlib
 import difflib
 import functools
+import re
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
 WIRE_MODULE = "nova.exception"
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 #: Most characters of what code of a site says of itself.
 MOST_CHARACTERS: Final = 200
@@ -41,6 +43,11 @@ def quoted(value: Any) -> Any:
     if not text.isprintable():
         text = text.encode("unicode_escape").decode("ascii")
     return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}…"
+
+
+def in_one_line(text: str) -> str:
+    """*text* with its control characters escaped, line ends too."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def nearest(name: str, known: Iterable[str], similarity: float = 0.6) -> str | None:

@@ -10,7 +10,6 @@ from typing import Any, Final
 import yaml
 from oslo_config import cfg
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from scheduler import errors, numa, objects, pci, semantics
@@ -20,6 +19,7 @@ from scheduler.cli.command import Text, argument
 from scheduler.conf import mistakes
 from scheduler.db import flavors
 from scheduler.db.databases import Databases
+from scheduler.explain.rendering import Paper
 from scheduler.rpc.context import ObjectSerializer
 
 _LIKE = "like:"
@@ -181,18 +181,17 @@ def _from_file(path: Path) -> objects.RequestSpec:
     return found
 
 
-def show(console: Console, answer: Answered) -> None:
+def show(console: Paper, answer: Answered) -> None:
     """Print an answer of ``what_if``; the first line says whether the changes matter."""
     before, after = answer["before"], answer["after"]
-    _line(console, _verdict(answer))
+    console.sentence(_verdict(answer))
     age = answer["state_age_seconds"]
-    _line(
-        console,
+    console.sentence(
         f"  decided by worker {answer['worker']} of {answer['host']}, on a state "
         f"{'of unknown age' if age is None else f'{age:.1f} s old'}; nothing is kept",
     )
     for note in answer["notes"]:
-        _line(console, f"  {note}")
+        console.sentence(f"  {note}")
     console.print(_side_by_side("", _places(before), _places(after)))
     console.print(_side_by_side("hosts removed", _removals(before), _removals(after)))
 
@@ -245,8 +244,3 @@ def _removals(outcome: Answered) -> dict[str, str]:
         for reason, count in each["removed"].items():
             found[f"  {each['name']} {reason}"] = str(count)
     return found
-
-
-def _line(console: Console, text: str) -> None:
-    """One line however narrow the terminal is, which wraps it itself."""
-    console.print(text, soft_wrap=True, highlight=False, markup=False)

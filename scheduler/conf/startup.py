@@ -5,7 +5,6 @@ import importlib.util
 import logging as stdlib_logging
 import os
 import pathlib
-import re
 import select
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +50,6 @@ CONTEXT_FORMAT = (
 )
 USER_IDENTITY_FORMAT = "%(user)s %(project)s %(domain)s %(user_domain)s %(project_domain)s"
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 QUIETED_LOGGERS = ("oslo_config", "scheduler", "alembic", "amqp")
 
 
@@ -176,7 +174,7 @@ class _OneLine(stdlib_logging.Formatter):
         traceback = record.exc_text or ""
         first = text.removesuffix(traceback).removesuffix("\n")
         lines = [first, *(traceback.split("\n") if traceback else ())]
-        return "\n".join(_CONTROL.sub(_escape, line) for line in lines)
+        return "\n".join(map(errors.in_one_line, lines))
 
 
 class _Patient(stdlib_logging.Filter):
@@ -191,10 +189,6 @@ class _Patient(stdlib_logging.Filter):
         has_room = bool(poll.poll(self._wait_milliseconds))
         self._wait_milliseconds = STDERR_MILLISECONDS if has_room else 0
         return has_room
-
-
-def _escape(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
 
 
 def _set_up_logging(conf: cfg.ConfigOpts) -> None:

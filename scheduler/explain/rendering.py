@@ -1,11 +1,14 @@
 """An explanation on a console: its sentences, then the numbers behind them as tables."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from scheduler import errors
 from scheduler.explain import sentences
 from scheduler.explain.measures import number
 from scheduler.explain.refusal import CAUSES, THEN
@@ -19,12 +22,20 @@ class Paper(Console):
         """Raise the error again: the library would end the program with status 1."""
         raise
 
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Show *text* as it is: names that others give are no markup, and control nothing."""
+        lines = map(errors.in_one_line, text.split("\n"))
+        return super().render_str("\n".join(lines), **{**options, "markup": False, "emoji": False})
 
-def show(console: Console, record: Record) -> None:
+    def sentence(self, text: str) -> None:
+        """Print one line however narrow the terminal is, which wraps it itself."""
+        self.print(errors.in_one_line(text), soft_wrap=True, highlight=False)
+
+
+def show(console: Paper, record: Record) -> None:
     """Print one record; the first line is the cause."""
     for text in sentences.lines(record):
-        # However narrow the terminal is, which wraps it itself.
-        console.print(text, soft_wrap=True, highlight=False, markup=False)
+        console.sentence(text)
     refusal, top = record["refusal"], record["top"]
     findings = record.get("closest") if refusal is None else refusal["findings"]
     shown = {each["host"] for each in top}

@@ -5,13 +5,13 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
 
 from scheduler import errors
 from scheduler.cli import what_if
 from scheduler.cli.program import Program
 from scheduler.cli.what_if import WhatIf, profiles_of, show
 from scheduler.db import flavors
+from scheduler.explain.rendering import Paper
 from tests.builders import a_conf, a_request
 from tests.unit.objects import wire_samples
 
@@ -111,7 +111,7 @@ def test_profiles_come_from_files_and_from_hosts(tmp_path):
     ],
 )
 def test_the_first_line_says_what_changes(before, after, first_line):
-    console = Console(width=160)
+    console = Paper(width=160)
     answer = {
         "worker": 1, "host": "ctl", "state_age_seconds": 0.5, "before": before, "after": after,
         "notes": ["a note"],

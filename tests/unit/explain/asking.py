@@ -4,8 +4,6 @@ import io
 import json
 from typing import Any
 
-from rich.console import Console
-
 from scheduler.explain import rendering
 from scheduler.explain.answer import answer
 
@@ -27,5 +25,5 @@ def printed(manager: Any, name: str, host: str | None = None) -> str:
     """The same for people, on a wide terminal."""
     paper = io.StringIO()
     for record in told(manager, name, host):
-        rendering.show(Console(file=paper, width=160), record)
+        rendering.show(rendering.Paper(file=paper, width=160), record)
     return paper.getvalue()
