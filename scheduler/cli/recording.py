@@ -11,7 +11,7 @@ from scheduler.cli import command
 from scheduler.cli.command import action, argument
 from scheduler.recording import merging
 from scheduler.recording.arrivals import is_recording
-from scheduler.recording.checking import Recheck, naming
+from scheduler.recording.checking import Recheck
 from scheduler.recording.segments import SUFFIX, Line, Segment, moment, save
 
 _FILES = (
@@ -38,8 +38,8 @@ def show(self: Any, args: Any) -> list[list[Any]]:
         for segment in command.tracked(segments, "Reading"):
             row: list[Any] = [str(segment.path), None, None, 0, 0, 0, 0]
             found.append(row)
-            for place, line in segment:
-                with naming(place):
+            for _place, line in segment:
+                with segment.use():
                     row[2] = moment(line["now"])
                     row[1] = row[1] or row[2]
                     row[3] += 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduler import errors, objects
-from scheduler.recording.checking import RecordedTable, naming
+from scheduler.recording.checking import RecordedTable
 from scheduler.recording.segments import SUFFIX, Line, Segment, names_of
 from scheduler.replay.row_fleet import RowFleet
 from scheduler.replay.virtual_fleet import VirtualClock, VirtualFleet
@@ -31,14 +31,15 @@ def read_arrivals(paths: Sequence[Path], faults: errors.Faults) -> Workload:
     latest: dict[str, float] = {}
     left: dict[str, list[float]] = defaultdict(list)
     for path in paths:
-        for place, line in Segment(path, faults):
-            with naming(place):
+        segment = Segment(path, faults)
+        for place, line in segment:
+            with segment.use():
                 uuids, now = names_of(line), line["now"]
                 here, gone = workers[line["worker"]].take(line, uuids)
-            latest.update((uuid, max(now, latest.get(uuid, now))) for uuid in here)
-            for uuid in gone:
-                left[uuid].append(now)
-            asked[line["seed"], tuple(uuids)] = place, line
+                latest.update((uuid, max(now, latest.get(uuid, now))) for uuid in here)
+                for uuid in gone:
+                    left[uuid].append(now)
+                asked[line["seed"], tuple(uuids)] = place, line
     lines = sorted(asked.values(), key=lambda each: each[1]["now"])
     since = {uuid: [at for at in times if at >= latest[uuid]] for uuid, times in left.items()}
     ended = {uuid: min(times) for uuid, times in since.items() if times}

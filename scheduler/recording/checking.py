@@ -1,8 +1,7 @@
 """Recorded decisions taken again on the recorded state: each must get its recorded answer."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,15 +21,6 @@ from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
 from scheduler.recording.journal import VALUES
 from scheduler.recording.segments import Line, Segment, moment
-
-
-@contextmanager
-def naming(place: str) -> Iterator[None]:
-    """Name the *place* of what is no line of a recording, as UnusableInput."""
-    try:
-        yield
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-        raise errors.UnusableInput(f"{place}: not a line of a recording: {error!r}") from error
 
 
 @dataclass
@@ -119,7 +109,7 @@ class Recheck:
                 self.tally.missing += gap
                 before = moment(line["now"])
                 self.tally.gaps.append(f"{place}: {gap} decisions are missing before {before}")
-            with naming(place):
+            with segment.use():
                 self._states[line["worker"]].apply(line)
                 self._decide(line, place)
 

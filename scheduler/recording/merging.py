@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from scheduler.recording.checking import naming
 from scheduler.recording.segments import Line, Segment, names_of
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-?)(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}", re.IGNORECASE)
@@ -33,8 +32,8 @@ def merged(segments: Sequence[Segment]) -> Iterator[Line]:
     count: dict[str, int] = defaultdict(int)
     for segment in sorted(segments, key=lambda each: each.path.name):
         stream = None
-        for place, line in segment:
-            with naming(place):
+        for _place, line in segment:
+            with segment.use():
                 stream = stream or line["worker"]
                 chosen = line["answer"][0] if line["answer"] else ()
                 for server, (host, _node) in zip(names_of(line), chosen, strict=False):
@@ -73,8 +72,8 @@ class Anonymous:
 
     def learn(self, segment: Segment) -> None:
         """Take note of the names in each line of *segment*."""
-        for place, line in segment:
-            with naming(place):
+        for _place, line in segment:
+            with segment.use():
                 self._learn_line(line)
 
     def _learn_line(self, line: Line) -> None:

@@ -4,6 +4,7 @@ A line is one decision: what has changed of the hosts since the line before, the
 answer.  The first line of a segment has all hosts.  After a gap a new segment begins.
 """
 
+import contextlib
 import datetime
 import gzip
 import json
@@ -149,18 +150,22 @@ class Segment:
     def __init__(self, path: Path, faults: errors.Faults | None = None) -> None:
         self.path = path
         self._faults = faults or errors.Faults()
+        #: The line that was given last, and the first that is none.
+        self._number, self._end = 1, math.inf
 
     def __iter__(self) -> Iterator[tuple[str, Line]]:
         """Place and content of each line after the header; UnusableInput names what is wrong.
 
         Each line names its ``worker``.
         """
-        number, last = 1, dict[str, float]()
+        self._number, last = 1, dict[str, float]()
         try:
             with gzip.open(self.path, "rt", encoding="utf-8", errors="surrogatepass") as file:
                 header = self._checked(json.loads(file.readline() or "null"))
-                number = 2  # so that it is right where the next line cannot be read
+                self._number = 2  # so that it is right where the next line cannot be read
                 for text in file:
+                    if self._number >= self._end:
+                        break
                     line = {"worker": header["worker"], **json.loads(text)}
                     if missing := NAMES - line.keys():
                         raise ValueError(f"{min(missing)} is missing")
@@ -168,10 +173,19 @@ class Segment:
                     if back > 0 and not line["full"]:
                         raise ValueError(f"the clock went back by {back:g} s")
                     last[line["worker"]] = line["now"]
-                    yield f"{self.path}, line {number}", line
-                    number += 1
+                    yield f"{self.path}, line {self._number}", line
+                    self._number += 1
         except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
-            self._faults.add(self.path, number, error)
+            self._faults.add(self.path, self._number, error)
+
+    @contextlib.contextmanager
+    def use(self) -> Iterator[None]:
+        """End the file before the line given last if it is of no use: later ones build on it."""
+        try:
+            yield
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+            self._end = self._number
+            self._faults.add(self.path, self._number, f"not a line of a recording: {error!r}")
 
     def _checked(self, header: Any) -> Line:
         if not isinstance(header, dict) or header.get("format") != FORMAT:
