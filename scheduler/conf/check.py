@@ -23,6 +23,7 @@ LOG = logging.getLogger(__name__)
 MINIMA = (
     ("filter_scheduler", "host_subset_size", 1),
     ("DEFAULT", "periodic_fuzzy_delay", 0),
+    ("DEFAULT", "report_interval", 0),
     ("DEFAULT", "reserved_host_memory_mb", 0),
     ("DEFAULT", "reserved_host_disk_mb", 0),
 )
@@ -50,9 +51,13 @@ COMMAND_LINE: Final[list[cfg.Opt]] = [
 REMOTE_DEBUG: Final[list[cfg.Opt]] = [cfg.StrOpt(name, help=_HELP) for name in ("host", "port")]
 
 _MANAGER: Final = "nova.scheduler.manager.SchedulerManager"
+_BACKENDS: Final = (
+    "rabbit kombu fake nova.openstack.common.rpc.impl_kombu nova.rpc.impl_kombu "
+    "nova.openstack.common.rpc.impl_fake nova.rpc.impl_fake"
+)
 
 #: Options of Nova, then of this project's older releases, that would change what a scheduler does:
-#: group, option, the text that is as good as none, and what to do or to know.
+#: group, option, the words that are as good as none, and what to do or to know.
 WITHOUT_EFFECT: Final[tuple[tuple[str, cfg.Opt, str, str], ...]] = (
     ("cells", cfg.BoolOpt("enable"), "", "cells of the first version are not known here"),
     ("DEFAULT", cfg.BoolOpt("monkey_patch"), "", "functions are not wrapped"),
@@ -63,6 +68,7 @@ WITHOUT_EFFECT: Final[tuple[tuple[str, cfg.Opt, str, str], ...]] = (
         "conductors are asked on the topic conductor",
     ),
     ("DEFAULT", cfg.StrOpt("scheduler_manager"), _MANAGER, "the manager is always this project's"),
+    ("DEFAULT", cfg.StrOpt("rpc_backend"), _BACKENDS, "messages go as transport_url says"),
     ("scheduler", cfg.StrOpt("standing_results_bytes"), "", "no results are kept between requests"),
     ("scheduler", cfg.StrOpt("broker_management_url"), "", "`broker check` asks the broker itself"),
 )
@@ -136,11 +142,20 @@ def questions(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[tuple[str,
                 yield f"[{setting.group}] {setting.name}", f"it is gone: {instead}", setting.place
 
 
+def replaced(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
+    """Options with another value than the files have, each with what to say; the start logs it."""
+    for group, name, _least in (*MINIMA, (names.DEFAULT, "service_down_time", 0)):
+        place = conf.get_location(name, names.section(group))
+        if place is not None and place.location is cfg.Locations.set_override:
+            value = names.value(conf, group, name)
+            yield f"[{group}] {name}", f"it cannot be so low; {value} is used instead"
+
+
 def _without_effect(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
     """Options that are set to something that would count, each with what to say."""
     for group, option, harmless, instead in WITHOUT_EFFECT:
         value = names.value(conf, group, option.dest)
-        if value and value != harmless:
+        if value and value not in harmless.split():
             yield f"[{group}] {option.dest}", f"it has no effect here: {instead}"
 
 
@@ -195,7 +210,8 @@ def _service_down_time(conf: cfg.ConfigOpts) -> None:
     down_time, interval = conf.service_down_time, conf.report_interval
     if down_time > interval:
         return
-    replacement = int(interval * 2.5)
+    default = names.option(names.DEFAULT, "service_down_time").default
+    replacement = int(interval * 2.5) or default
     LOG.warning(
         "Report interval must be less than service down time. Current config: "
         "<service_down_time: %s, report_interval: %s>. Setting service_down_time to: %s",

@@ -321,6 +321,7 @@ def problems(
     found += [Problem(Kind.OPTION, *each) for each in names.unknown(conf, paths)]
     plugins.prepare(conf)
     questions = [Problem(Kind.QUESTION, *each) for each in check.questions(conf, paths)]
+    questions += [Problem(Kind.QUESTION, *each) for each in check.replaced(conf) if not found]
     for each in CHECKS:
         found += each(conf)
     found += _databases(conf)

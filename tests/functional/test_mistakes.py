@@ -114,6 +114,15 @@ no filters at all
 far too many workers
     [scheduler] workers = 100000
     question: nova.conf:6: [scheduler] workers: 100000 processes
+a time after which every host is down
+    [DEFAULT] service_down_time = -5
+    question: nova.conf:6: [DEFAULT] service_down_time: | 25 is used
+a number below its minimum
+    [filter_scheduler] host_subset_size = 0
+    question: nova.conf:6: [filter_scheduler] host_subset_size: | 1 is used
+a bus that is none
+    [DEFAULT] rpc_backend = zmq
+    question: nova.conf:6: [DEFAULT] rpc_backend: it has no effect | transport_url
 a scheduler of long ago
     [DEFAULT] compute_scheduler_driver = nova.scheduler.simple
     question: nova.conf:6: [DEFAULT] compute_scheduler_driver: it is gone | [scheduler] driver

@@ -156,7 +156,8 @@ def test_value_below_an_old_minimum_is_clamped(tmp_path, home, group, name, mini
 
 
 @pytest.mark.parametrize(
-    ("interval", "down_time", "expected"), [(10, 60, 60), (10, 10, 25), (30, 20, 75), (0, 1, 1)]
+    ("interval", "down_time", "expected"),
+    [(10, 60, 60), (10, 10, 25), (30, 20, 75), (0, 1, 1), (0, 0, 60)],
 )
 def test_service_down_time_exceeds_the_report_interval(
     tmp_path, home, interval, down_time, expected
