@@ -199,6 +199,7 @@ def _unreadiness(database: Database, needed: Iterable[str]) -> str | None:
         return f"{url} does not exist; create it with: {SYNC_COMMAND}"
     with database.read() as connection:
         found = revision_of(connection)
+        lost = tables.metadata.tables.keys() - sa.inspect(connection).get_table_names()
     layout = database.layout
     if found is None and layout.is_nova:
         lacking = [table for table in needed if not layout.has(table)]
@@ -206,7 +207,7 @@ def _unreadiness(database: Database, needed: Iterable[str]) -> str | None:
     if found is None:
         return f"{url} has no tables; create them with: {SYNC_COMMAND}"
     if found == head():
-        return None
+        return f"{url} has lost {', '.join(sorted(lost))}; restore them" if lost else None
     return (
         f"the tables of {url} are at revision {found}, {head()} is needed; "
         f"upgrade them with: {SYNC_COMMAND}, or the program if they are newer"

@@ -4,9 +4,10 @@ import json
 import pathlib
 
 import pytest
+import sqlalchemy as sa
 
 from scheduler import exit_codes
-from scheduler.db import services
+from scheduler.db import services, tables
 from tests.novas import Nova
 
 AWAY = "mysql+pymysql://u:keepquiet@127.0.0.1:1/b"
@@ -87,6 +88,17 @@ def test_check_counts_compute_nodes_without_name_or_uuid(nova, check):
     nova.execute("a", "UPDATE compute_nodes SET uuid = NULL WHERE host = 'a1'")
     _status, rows = check()
     assert [row["incomplete_nodes"] for row in rows.values()] == [0, 0, 1, 0]
+
+
+def test_check_finds_a_table_that_was_dropped(synced_database, config_file, check):
+    with synced_database.write() as connection:
+        connection.execute(sa.schema.DropTable(tables.claim_hosts))
+    url = synced_database.url.render_as_string(hide_password=False)
+    pathlib.Path(config_file).write_text(f"[database]\nconnection = {url}\n")
+    status, rows = check()
+    row = rows["[database] connection"]
+    assert (status, row["usable"]) == (exit_codes.FAILURE, "no")
+    assert row["problem"].endswith("has lost claim_hosts; restore them")
 
 
 @pytest.mark.usefixtures("on_nova")
