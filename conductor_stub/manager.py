@@ -85,6 +85,9 @@ class ComputeTaskManager:
         **given: Any,
     ) -> None:
         """Make the servers of *build_requests* on hosts found for them; *given* is an order."""
+        if len(request_specs) != len(build_requests):
+            reason = f"{len(request_specs)} for {len(build_requests)} servers"
+            raise errors.InvalidRequest(field="request_specs", reason=reason)
         groups = request_specs[0].security_groups if request_specs else ()
         names = [each.uuid if each.is_set("uuid") else each.name for each in groups]
         order = Order.from_arguments(context, {**given, "security_groups": names}, "tags")

@@ -164,6 +164,17 @@ def test_a_build_of_todays_api(conductor):
     assert conductor.row(wanted[1].instance).availability_zone == "az-of-b"
 
 
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_servers_without_a_request_of_their_own_are_refused_before_hosts_are_asked_for(
+    conductor, count
+):
+    wanted = conductor.wanted(2)
+    specs = (specs_of(wanted) * 2)[:count]
+    with pytest.raises(errors.InvalidRequest, match=f"request_specs: {count} for 2 servers"):
+        start(conductor, wanted, specs)
+    assert conductor.scheduler.asked == []
+
+
 def test_a_build_that_is_cancelled_meanwhile_leaves_nothing(conductor):
     wanted, asked = conductor.wanted(2), []
     cancelled = wanted[0].instance_uuid
