@@ -1,6 +1,7 @@
 """Kinds of compute hosts, the YAML files that define them, and fleets made of them."""
 
 import dataclasses
+import json
 import pathlib
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -66,6 +67,15 @@ _hex_id = _is(
 )
 _mapping = _is("a mapping", lambda value: isinstance(value, dict), dict)
 _list = _is("a list", lambda value: isinstance(value, list), list)
+
+
+def _document(value: Any, where: str) -> dict[Any, Any]:
+    """A mapping of what JSON has: YAML has dates, too."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise _Wrong(where, f"must be what JSON has: {error}") from None
+    return _mapping(value, where)
 
 
 def _list_of(check: Check) -> Check:
@@ -191,7 +201,7 @@ class HostKind:
     ratios: Ratios = _key(_part(Ratios), Ratios())
     hypervisor_type: str = _key(_text, "QEMU")
     hypervisor_version: int = _key(_whole(0), 7_002_000)
-    cpu_info: Mapping[str, Any] | None = _key(_mapping, None)
+    cpu_info: Mapping[str, Any] | None = _key(_document, None)
     supported_instances: tuple[tuple[str, ...], ...] = _key(
         _list_of(_triple), (("x86_64", "qemu", "hvm"), ("x86_64", "kvm", "hvm"))
     )

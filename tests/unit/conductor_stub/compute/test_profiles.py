@@ -123,6 +123,7 @@ def test_a_mistake_of_a_document_is_named(refused, text, where, reason):
         ("ratios: {ram: -1}", ".ratios.ram", "at least 0"),
         ("ratios: {mem: 1}", ".ratios.mem", "unknown key"),
         ("stats: {a: []}", ".stats.a", "single value"),
+        ("cpu_info: {at: 2026-01-01}", ".cpu_info", "what JSON has: Object of type date"),
         ("supported_instances: [[x86_64, kvm]]", ".supported_instances[0]", "vm mode"),
         (CELLS % ", cpu: 1", ".numa_cells[0].cpu", "mean 'cpus'"),
         (CELLS % ", siblings: [[0, 9]]", ".numa_cells[0].siblings[0]", "not one of the cell's"),
