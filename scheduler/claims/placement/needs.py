@@ -8,9 +8,13 @@ import math
 import re
 from typing import Any, Final
 
-from scheduler import errors, objects
+from oslo_log import log as logging
+
+from scheduler import objects
 from scheduler.claims.amounts import MB_PER_GB
 from scheduler.claims.placement.features import Features
+
+LOG = logging.getLogger(__name__)
 
 VCPU, PCPU, MEMORY_MB, DISK_GB = "VCPU", "PCPU", "MEMORY_MB", "DISK_GB"
 _CPUS: Final = (VCPU, PCPU)
@@ -33,7 +37,7 @@ def groups_of(spec: Any, *, pinned_as_shared: bool = False) -> list[Group]:
     """The request groups of *spec*, the one without a suffix first.
 
     With *pinned_as_shared* CPUs for pinning are asked for as VCPU, as reported by compute hosts
-    that tell no difference.  Raises InvalidRequest for an extra spec that cannot be understood.
+    that tell no difference.  An extra spec that cannot be understood is passed over, as in Nova.
     """
     cells = [] if pinned_as_shared else _pinned_cells(spec)
     groups: dict[str | None, Group] = {None: _own_group(spec, cells)}
@@ -47,7 +51,7 @@ def groups_of(spec: Any, *, pinned_as_shared: bool = False) -> list[Group]:
         known.in_tree = known.in_tree or given.in_tree
     for key, value in (spec.flavor.extra_specs or {}).items():
         if found := _RESOURCE.fullmatch(key):
-            _group(groups, found["suffix"]).resources[found["name"]] = _amount(key, value)
+            _add_resource(_group(groups, found["suffix"]), key, found["name"], value)
         elif found := _TRAIT.fullmatch(key):
             _add_trait(_group(groups, found["suffix"]), key, found["name"], value)
     own, *others = groups.values()
@@ -124,32 +128,33 @@ def may_share_pinned(spec: Any) -> bool:
     return policy == DEDICATED
 
 
-def _amount(key: str, value: Any) -> int:
+def _add_resource(group: Group, key: str, name: str, value: str) -> None:
     try:
         amount = int(value)
-    except (TypeError, ValueError):
+    except ValueError:
         amount = -1
     if amount < 0:
-        raise _wrong(key, f"{value!r} is not a number of at least 0")
-    return amount
+        LOG.warning(
+            "Resource amounts must be nonnegative integers. Received '%s' as %s", value, key
+        )
+    else:
+        group.resources[name] = amount
 
 
-def _add_trait(group: Group, key: str, name: str, value: Any) -> None:
+def _add_trait(group: Group, key: str, name: str, value: str) -> None:
     if value == REQUIRED:
         group.required_traits.add(name)
     elif value == _FORBIDDEN:
         group.forbidden_traits.add(name)
     else:
-        raise _wrong(key, f"{value!r} is neither {REQUIRED} nor {_FORBIDDEN}")
+        values = f"{REQUIRED}, {_FORBIDDEN}"
+        LOG.warning("Only (%s) traits are supported. Received '%s' as %s", values, value, key)
 
 
 def policy_of(spec: Any) -> str | None:
     """The group policy, if the flavor names one: ``none`` (may share a provider) or ``isolate``."""
     policy: str | None = (spec.flavor.extra_specs or {}).get("group_policy")
-    if policy not in (None, NO_POLICY, ISOLATE):
-        raise _wrong("group_policy", f"{policy!r} is neither none nor isolate")
-    return policy
-
-
-def _wrong(key: str, reason: str) -> errors.InvalidRequest:
-    return errors.InvalidRequest(field=f"flavor.extra_specs[{key}]", reason=reason)
+    if policy in (None, NO_POLICY, ISOLATE):
+        return policy
+    LOG.warning("Invalid group_policy '%s'. Valid values are 'none' and 'isolate'.", policy)
+    return None
