@@ -6,6 +6,7 @@ The first group, without a suffix, is the flavor's own; the others come from num
 
 import math
 import re
+from collections.abc import Set
 from typing import Any, Final
 
 from oslo_log import log as logging
@@ -17,8 +18,6 @@ from scheduler.claims.placement.features import Features
 LOG = logging.getLogger(__name__)
 
 VCPU, PCPU, MEMORY_MB, DISK_GB = "VCPU", "PCPU", "MEMORY_MB", "DISK_GB"
-_CPUS: Final = (VCPU, PCPU)
-_SIZES: Final = (*_CPUS, MEMORY_MB, DISK_GB)
 HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 REQUIRED, _FORBIDDEN = "required", "forbidden"
 NO_POLICY, ISOLATE = "none", "isolate"
@@ -40,7 +39,18 @@ def groups_of(spec: Any, *, pinned_as_shared: bool = False) -> list[Group]:
     that tell no difference.  An extra spec that cannot be understood is passed over, as in Nova.
     """
     cells = [] if pinned_as_shared else _pinned_cells(spec)
-    groups: dict[str | None, Group] = {None: _own_group(spec, cells)}
+    own = Group(use_same_provider=False)
+    groups: dict[str | None, Group] = {None: own}
+    for key, value in (spec.flavor.extra_specs or {}).items():
+        if found := _RESOURCE.fullmatch(key):
+            _add_resource(_group(groups, found["suffix"]), key, found["name"], value)
+        elif found := _TRAIT.fullmatch(key):
+            _add_trait(_group(groups, found["suffix"]), key, found["name"], value)
+    if pinned := sum(map(_pinned_cpus, cells)):
+        emulator = getattr(spec.numa_topology, "emulator_threads_policy", None)
+        own.resources[PCPU] = pinned + (emulator == "isolate")
+        if pinned < spec.vcpus:
+            own.resources[VCPU] = spec.vcpus - pinned
     for given in spec.requested_resources or ():
         known = _group(groups, given.requester_id)
         known.resources.update(given.resources)
@@ -49,47 +59,31 @@ def groups_of(spec: Any, *, pinned_as_shared: bool = False) -> list[Group]:
         known.aggregates += given.aggregates
         known.forbidden_aggregates |= given.forbidden_aggregates
         known.in_tree = known.in_tree or given.in_tree
-    for key, value in (spec.flavor.extra_specs or {}).items():
-        if found := _RESOURCE.fullmatch(key):
-            _add_resource(_group(groups, found["suffix"]), key, found["name"], value)
-        elif found := _TRAIT.fullmatch(key):
-            _add_trait(_group(groups, found["suffix"]), key, found["name"], value)
-    own, *others = groups.values()
-    _leave_out_sizes(own, others, spec.flavor.extra_specs or {})
+    asked = {name for each in groups.values() for name in each.resources}
+    _add_own(own, spec, cells, asked)
     for each in groups.values():
         each.resources = {name: amount for name, amount in each.resources.items() if amount}
     return list(groups.values())
-
-
-def _leave_out_sizes(own: Group, others: list[Group], extra_specs: dict[str, str]) -> None:
-    """Leave out the flavor's sizes that *others* ask for instead."""
-    elsewhere = {name for each in others for name in each.resources}
-    if not elsewhere.isdisjoint(_CPUS):
-        elsewhere.update(_CPUS)
-    for name in elsewhere.intersection(_SIZES):
-        if f"resources:{name}" not in extra_specs:
-            own.resources.pop(name, None)
 
 
 def _group(groups: dict[str | None, Group], suffix: str | None) -> Group:
     return groups.setdefault(suffix or None, Group(requester_id=suffix or None))
 
 
-def _own_group(spec: Any, cells: list[Any]) -> Group:
-    """The group of flavor, image and destination, with resources that are zero among them.
+def _add_own(own: Group, spec: Any, cells: list[Any], asked: Set[str]) -> None:
+    """Add to the *own* group what flavor, image and destination want.
 
-    Swap counts as disk, a root volume does not.  *cells* are those with pinned CPUs.
+    Sizes that are *asked* for already are left out.  Swap counts as disk, a root volume does not.
+    *cells* are those with pinned CPUs.
     """
-    own = Group(use_same_provider=False)
-    pinned = sum(map(_pinned_cpus, cells))
-    emulator = getattr(spec.numa_topology, "emulator_threads_policy", None)
     root_gb = 0 if getattr(spec, "is_bfv", False) else spec.root_gb
-    own.resources = {
-        VCPU: spec.vcpus - min(pinned, spec.vcpus),
-        PCPU: pinned + (pinned > 0 and emulator == "isolate"),
+    sizes = {
         MEMORY_MB: spec.memory_mb,
         DISK_GB: root_gb + spec.ephemeral_gb + math.ceil(spec.swap / MB_PER_GB),
     }
+    if PCPU not in asked:
+        sizes[VCPU] = spec.vcpus
+    own.resources.update({name: size for name, size in sizes.items() if name not in asked})
     properties = getattr(spec.image, "properties", None)
     own.required_traits.update(getattr(properties, "traits_required", None) or ())
     # Pinned CPUs without siblings are wanted from hosts without them, or with them.
@@ -102,9 +96,8 @@ def _own_group(spec: Any, cells: list[Any]) -> Group:
     own.resources.update(features.resources())
     own.required_traits |= features.traits()
     if (destination := spec.requested_destination) is not None:
-        own.aggregates = [each.split(",") for each in destination.aggregates or ()]
+        own.aggregates += [each.split(",") for each in destination.aggregates or ()]
         own.forbidden_aggregates.update(destination.forbidden_aggregates or ())
-    return own
 
 
 def _pinned_cells(spec: Any) -> list[Any]:

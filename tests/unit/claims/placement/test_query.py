@@ -92,6 +92,11 @@ CASES = {  # what is asked for -> parts of the query (nothing behind "=": no suc
         {"resources1:VCPU": "1", "resources2:VCPU": "1", "resources:DISK_GB": "3"},
         "resources=DISK_GB:3,MEMORY_MB:512 resources1=VCPU:1 resources2=VCPU:1",
     ),
+    "no pinned CPUs": ({"resources:PCPU": "0"}, "resources=DISK_GB:8,MEMORY_MB:512"),
+    "no amount beside one in a group": (
+        {"resources:VCPU": "2.0", "resources2:VCPU": "1"},
+        "resources=DISK_GB:8,MEMORY_MB:512 resources2=VCPU:1",
+    ),
     "groups": (NUMBERED, "resources1=VGPU:1 required1=X resources_b=SRIOV_NET_VF:2"),
     "nothing in a group": (
         {"resources1:VGPU": "0", "resources2:VGPU": "1", "trait2:X": "required"},
@@ -202,8 +207,9 @@ def test_mixed_cpus_are_asked_for_by_cell_and_one_way(emulator, pinned_cpus):
     assert found["resources"] == [f"DISK_GB:8,MEMORY_MB:512,PCPU:{pinned_cpus},VCPU:1"]
 
 
-def test_what_the_flavor_itself_wants_is_asked_for_one_way():
-    found = query(a_spec({"resources:PCPU": "2"}, numa_topology=pinned()))
+@pytest.mark.parametrize("amount", ["2", "0"])
+def test_what_the_flavor_itself_wants_is_asked_for_one_way(amount):
+    found = query(a_spec({"resources:PCPU": amount}, numa_topology=pinned()))
     assert found["resources"] == ["DISK_GB:8,MEMORY_MB:512,PCPU:2"]
 
 
