@@ -1,6 +1,7 @@
 """Connections to Placement and Keystone: few, and none that a server may be about to close."""
 
 import contextlib
+import os
 import threading
 from typing import Any, Final
 
@@ -26,18 +27,34 @@ def adapter_from_conf(
     options cannot be used, or are not set: they are *needed_for* another one.
     """
     group = conf[name]
+    _check(group, name)
     try:
         is_older_name = group.auth_type == _NOAUTH and not group.auth_section
         load = loading.load_auth_from_conf_options
         auth = noauth.NoAuth() if is_older_name else load(conf, name)
         if auth is None:
-            raise errors.ConfigurationError(
-                option=f"[{name}] auth_type", reason=f"it must be set where {needed_for}"
-            )
+            raise _refused(name, "auth_type", f"it must be set where {needed_for}")
         session = loading.load_session_from_conf_options(conf, name, auth=auth, session=http)
         return loading.load_adapter_from_conf_options(conf, name, session=session)
     except (exceptions.ClientException, cfg.Error, TypeError) as error:
         raise errors.ConfigurationError(option=f"[{name}]", reason=str(error)) from error
+
+
+def _check(group: Any, name: str) -> None:
+    """Raise ConfigurationError for what the libraries would find out with the first call only."""
+    for option in ("cafile", "certfile", "keyfile"):
+        path = group[option]
+        if path and not os.access(path, os.R_OK):
+            raise _refused(name, option, f"{path}: this user cannot read it")
+    if group.timeout is not None and group.timeout <= 0:
+        raise _refused(name, "timeout", f"{group.timeout:g} is not greater than 0")
+    address = group.endpoint_override or ""
+    if address and not address.lower().startswith(("http://", "https://")):
+        raise _refused(name, "endpoint_override", f"{address} begins with no http:// or https://")
+
+
+def _refused(name: str, option: str, reason: str) -> errors.ConfigurationError:
+    return errors.ConfigurationError(option=f"[{name}] {option}", reason=reason)
 
 
 class Connections(requests.adapters.HTTPAdapter):

@@ -218,12 +218,32 @@ def test_what_is_no_answer_makes_placement_unavailable(answer, text):
             query.listed(wishes, REQUESTER)
 
 
-def test_a_placement_that_cannot_be_logged_in_to_is_a_mistake_in_the_options():
-    with pytest.raises(errors.ConfigurationError, match=r"\[placement\] auth_type"):
-        PlacementClient.from_conf(a_conf())
-    conf = a_conf(placement__auth_type="nothing-like-that")
-    with pytest.raises(errors.ConfigurationError, match=r"\[placement\].*nothing-like-that"):
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "auth_type: it must be set"),
+        ({"auth_type": "nothing-like-that"}, ".*nothing-like-that"),
+        ({"cafile": "/no/such"}, "cafile: /no/such: this user cannot read it"),
+        ({"timeout": 0}, "timeout: 0 is not greater than 0"),
+        ({"endpoint_override": "127.0.0.1:8778"}, "endpoint_override: 127.0.0.1:8778 begins with"),
+    ],
+)
+def test_a_placement_that_cannot_be_called_is_a_mistake_in_the_options(options, said):
+    conf = a_conf(**{f"placement__{name}": value for name, value in options.items()})
+    with pytest.raises(errors.ConfigurationError, match=rf"\[placement\].*{said}"):
         PlacementClient.from_conf(conf)
+
+
+def test_a_certificate_that_is_gone_makes_placement_unavailable(tmp_path):
+    authority = tmp_path / "ca.pem"
+    authority.write_text("")
+    options = {"auth_type": "noauth", "endpoint_override": "https://127.0.0.1:1"}
+    options["cafile"] = str(authority)
+    conf = a_conf(**{f"placement__{name}": value for name, value in options.items()})
+    client = PlacementClient.from_conf(conf)
+    authority.unlink()
+    with pytest.raises(Unavailable, match=r"invalid path: .*ca\.pem"):
+        client.allocations(CONSUMER, REQUESTER.within(5))
 
 
 # --- deadlines -------------------------------------------------------------------
