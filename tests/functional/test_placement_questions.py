@@ -6,7 +6,7 @@ import pytest
 
 from scheduler import errors
 from scheduler.explain.answer import explained, to_dict
-from tests.functional.placement_fleet import MB, Fleet, Worker, a_name
+from tests.functional.placement_fleet import MB, OWNED, Fleet, Worker, a_name
 from tests.functional.test_placement_claims import database
 from tests.waiting import wait_until
 
@@ -189,17 +189,35 @@ def test_hosts_that_a_full_list_had_no_place_for_are_asked_about(fleet):
 
 @pytest.mark.parametrize(("most", "asked"), [(1000, 0), (2, 6)])
 def test_for_many_servers_the_fleet_is_listed_unless_the_list_is_cut_off(fleet, most, asked):
-    for number in range(6):
-        fleet.add(f"p{number}")
-    worker = a_worker(fleet, max_placement_results=most)
+    worker = with_dear_questions(fleet, 6, max_placement_results=most)
     for request in ("req-1", "req-2"):
-        worker.driver.claims.memory.asked(1000)  # questions cost much more than a list
-        worker.driver.claims.memory.fetched("a rare trait", 1, is_all=True)
-        hosts = worker.hosts(request, [a_name() for _host in range(6)], MB // 2)
+        hosts = worker.hosts(request, [a_name() for _host in range(6)], MB // 2, extra_specs=SLOW)
         assert len(set(hosts)) == 6
         paths = worker.asked_about()
         if request == "req-2":
             assert (paths.count(""), len(paths)) == ((0, asked) if asked else (1, 1))
+
+
+def with_dear_questions(fleet, hosts, **options):
+    """A worker for so many hosts, for whom questions cost much more than a list."""
+    for number in range(hosts):
+        fleet.add(f"p{number}", traits=["CUSTOM_RARE"])
+    worker = a_worker(fleet, **options)
+    worker.driver.claims.memory.asked(100_000)
+    return worker
+
+
+def test_many_servers_that_need_nothing_but_room_are_claimed_without_questions(fleet):
+    worker = with_dear_questions(fleet, 8)
+    path = f"/resource_providers/{fleet.nodes['p3']}/traits"
+    known = fleet.placement.call("GET", path)
+    fleet.placement.call("PUT", path, {**known, "traits": ["COMPUTE_STATUS_DISABLED", *OWNED]})
+    fleet.take("p5")
+    names = [a_name() for _host in range(6)]
+    hosts = worker.hosts("req-1", names, MB)
+    assert sorted(hosts) == ["p0", "p1", "p2", "p4", "p6", "p7"]
+    assert [fleet.host_of(name) for name in names] == [[host] for host in hosts]
+    assert len(worker.asked_about()) < 6
 
 
 def test_hosts_that_filters_refuse_are_not_asked_about(fleet):

@@ -240,7 +240,7 @@ class _Claiming(backend.Claiming):
     def _claim_all(self, decided: backend.Decided) -> backend.Booked | backend.Lost:
         """Claim for every instance; Lost when a node was full, which is noted."""
         selections, offers = decided.selections, self.offers
-        if not offers.ask(selections):
+        if not offers.ask(selections, are_claimed=bool(self._names)):
             if offers.is_to_be_listed:
                 self.give_back()
             return LOST

@@ -220,16 +220,19 @@ class Memory:
             self._whole.clear()
             self._cut_off_at = self._clock()
 
+    def are_dear(self, questions: int) -> bool:
+        """True when so many *questions* would cost more than the list."""
+        price = questions * self._question_seconds
+        return questions > FEW_QUESTIONS and price > self._list_seconds
+
     def prefers_list(self, query: str, questions: int) -> bool:
-        """True when so many *questions* would cost more than the list.
+        """True when the list is to be fetched, as so many *questions* would cost more.
 
         Their price falls a little then, so that they are tried again.  A list that is cut off, as
         others were lately, saves no question: the best hosts may not be on it.
         """
         is_cut_off = self._clock() < self._cut_off_at + TREES_SECONDS and query not in self._whole
-        if questions <= FEW_QUESTIONS or is_cut_off:
-            return False
-        if questions * self._question_seconds <= self._list_seconds:
+        if is_cut_off or not self.are_dear(questions):
             return False
         self._question_seconds *= _FALL
         return True
@@ -257,19 +260,24 @@ class Memory:
         else:
             threading.Thread(target=self._look, args=(now,), daemon=True).start()
 
+    def look_now(self, requester: Requester) -> None:
+        """Look up which classes are shared, and who is disabled; raises Unavailable."""
+        try:
+            sharing = self._client.providers(f"required={SHARING}", requester)
+            several = [self._client.part_of(e["uuid"], "inventories", requester) for e in sharing]
+            disabled = self._client.providers(f"required={DISABLED_TRAIT}", requester)
+            self.shared = frozenset().union(*several)
+            self._disabled = frozenset(each["uuid"] for each in disabled)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise Unavailable(f"the providers have not the expected form: {error!r}") from error
+
     def _look(self, now: float) -> None:
         requester = Requester(None, None, None).within(LOOK_SECONDS)
-        providers = functools.partial(self._client.providers, requester=requester)
         try:
-            sharing = providers(f"required={SHARING}")
-            classes = [
-                self._client.part_of(each["uuid"], "inventories", requester) for each in sharing
-            ]
-            self.shared = frozenset().union(*classes)
-            disabled = providers(f"required={DISABLED_TRAIT}")
-            self._disabled = frozenset(each["uuid"] for each in disabled)
+            self.look_now(requester)
             if now >= self._trees_at + TREES_SECONDS:
-                sizes = Counter(each["root_provider_uuid"] for each in providers(""))
+                providers = self._client.providers("", requester)
+                sizes = Counter(each["root_provider_uuid"] for each in providers)
                 flat = frozenset[str]()
                 self._others = {root: flat if n == 1 else None for root, n in sizes.items()}
                 self._trees_at = now

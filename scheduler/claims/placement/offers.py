@@ -4,7 +4,7 @@ import enum
 import functools
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, Final
 
 import numpy as np
@@ -173,19 +173,14 @@ class Offers:
         self.room.clear()
         self._held.clear()
 
-    def ask(self, selections: Selections) -> bool:
+    def ask(self, selections: Selections, *, are_claimed: bool) -> bool:
         """Have a candidate for every host chosen, and every alternate; False if one is refused.
 
-        Raises NoValidHost at the deadline.
+        Raises NoValidHost at the deadline, and Unavailable.
         """
         chosen = dict.fromkeys(first.compute_node_uuid for first, *_others in selections)
         hosts = {each.compute_node_uuid: each.service_host for row in selections for each in row}
-        wanted = [node for node in chosen if node not in self.known or node in self._unasked]
-        wanted += [
-            node
-            for node in hosts
-            if node not in chosen and node not in self.known and not self._build(node)
-        ]
+        wanted = self._to_be_asked(chosen.keys(), hosts.keys(), are_claimed=are_claimed)
         is_first = self._stage is _Stage.CHOSEN
         if is_first and self._memory.prefers_list(self._key, len(wanted)):
             self._turn_to_list()
@@ -210,6 +205,21 @@ class Offers:
             if in_a_row >= self._most_refused or self._memory.gives_up(in_a_row):
                 self._turn_to_list()
         return False
+
+    def _to_be_asked(self, chosen: Set[str], hosts: Set[str], *, are_claimed: bool) -> list[str]:
+        """The nodes whose candidates are neither known nor built; raises Unavailable.
+
+        Where nothing but room is wanted, and many questions would be dear, claims tell who has it.
+        """
+        wanted = [node for node in chosen if node not in self.known or node in self._unasked]
+        others = (node for node in hosts if node not in chosen and node not in self.known)
+        wanted += [node for node in others if not self._build(node)]
+        is_first, wants_room = self._stage is _Stage.CHOSEN, self._wishes[0].is_plain
+        if is_first and wants_room and are_claimed and self._memory.are_dear(len(wanted)):
+            self._memory.look_now(self._requester)
+            wanted = [node for node in wanted if not self._build(node)]
+            self._unasked -= chosen
+        return wanted
 
     def find_causes(self, host_manager: Any) -> None:
         """Have it found out, beside the request, why Placement offers some hosts no room."""
