@@ -253,16 +253,8 @@ DESCRIPTIONS: dict[str, Description] = {
     ),
     "anti_affinity.full": _group_full,
     "different_host.present": _avoided,
-    "same_host.absent": lambda _f, _h, r: (
-        f"a host of one of {_list(hinted(r, 'same_host'))}",
-        "runs none of them",
-    ),
     "cidr.far": _address,
     "metrics.missing": _metrics,
-    "type.other": lambda _f, h, r: (
-        f"no servers but of flavor {getattr(r.flavor, 'name', None)}",
-        f"runs {len(h.instances)} servers",
-    ),
     "aggregate_type.not_named": lambda _f, h, r: (
         f"aggregates for the flavor {getattr(r.flavor, 'name', None)}",
         _metadata(h, ["instance_type"]),

@@ -24,7 +24,7 @@ FILTERS = [
 #: Reasons whose texts say all that there is to say.
 COMPLETE = {
     *("isolated.host_is_not", "isolated.image_is_not", "retry.tried", "json.no_match"),
-    *("trusted.other", "numa.threads", "exact_core.unknown"),
+    *("trusted.other", "numa.threads", "exact_core.unknown", "same_host.absent", "type.other"),
 }
 
 
