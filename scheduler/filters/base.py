@@ -69,6 +69,8 @@ class BaseHostFilter:
     run_filter_once_per_request = False
     #: Run also when the request only checks a rebuild in place.
     RUN_ON_REBUILD = False
+    #: Says where a server may be, however full its host is, and whatever befell it there.
+    is_rule = True
     #: Written for the dict that stood for the request, and so given that.
     takes_dict = False
 

@@ -25,6 +25,8 @@ Amounts = tuple[float, np.ndarray, np.ndarray]
 class ResourceFilter(HostFilter):
     """Base of the filters that ask for room."""
 
+    is_rule = False
+
     #: The limit for the chosen host's compute service, and the column that it is made of.
     limit: ClassVar[str]
     total_column: ClassVar[str]
@@ -121,6 +123,8 @@ class ExactFilter(ResourceFilter):
 
 class MaximumFilter(HostFilter):
     """Base of the filters under a maximum, by default that of an option."""
+
+    is_rule = False
 
     #: The column that stays below the maximum.
     column: ClassVar[str]

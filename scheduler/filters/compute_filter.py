@@ -14,6 +14,7 @@ class ComputeFilter(HostFilter):
     """Passes hosts whose compute service is enabled, not forced down, and heard from in time."""
 
     run_filter_once_per_request = True
+    is_rule = False
     reasons = (DISABLED, DOWN)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:

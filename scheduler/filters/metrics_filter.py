@@ -13,6 +13,7 @@ MISSING = Reason("metrics.missing", "the host lacks a metric that the weights ne
 class MetricsFilter(HostFilter):
     """Passes hosts that report all metrics of ``[metrics] weight_setting``."""
 
+    is_rule = False
     reasons = (MISSING,)
 
     def __init__(self, conf: Any) -> None:

@@ -28,6 +28,7 @@ _READ = (TOPOLOGY, POOLS, "cpu_allocation_ratio", "ram_allocation_ratio")
 class NUMATopologyFilter(HostFilter):
     """Passes every host for servers without cells, else those where the cells fit."""
 
+    is_rule = False
     reasons = (THREADS, ABSENT, UNFIT)
 
     def __init__(self, conf: Any) -> None:

@@ -15,6 +15,7 @@ LACKING = Reason("pci.lacking", "the host lacks free PCI devices of the kinds wa
 class PciPassthroughFilter(HostFilter):
     """Passes hosts that can serve all requests for devices together, wherever they sit."""
 
+    is_rule = False
     reasons = (UNREPORTED, LACKING)
 
     def __init__(self, conf: Any) -> None:

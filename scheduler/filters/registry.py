@@ -15,14 +15,6 @@ MODULES = (
     *("numa_topology_filter", "num_instances_filter", "pci_passthrough_filter", "ram_filter"),
     *("retry_filter", "trusted_filter", "type_filter"),
 )
-#: Modules of filters that judge the load of a host or its service, and no rule about servers.
-OF_LOAD = frozenset(
-    f"scheduler.filters.{name}_filter"
-    for name in (
-        *("compute", "core", "disk", "ram", "exact_core", "exact_disk", "exact_ram", "io_ops"),
-        *("metrics", "num_instances", "numa_topology", "pci_passthrough", "retry"),
-    )
-)
 ALL_FILTERS = "nova.scheduler.filters.all_filters"
 OPTION = "[filter_scheduler] available_filters"
 NAMESPACE = "nova.scheduler.filters"
@@ -40,11 +32,6 @@ def known_paths() -> dict[str, Any]:
         f"{NAMESPACE}.BaseHostFilter": BaseHostFilter,
     }
     return known | plugins.shipped("scheduler.filters", MODULES, BaseHostFilter)
-
-
-def is_rule(each: BaseHostFilter) -> bool:
-    """True for a filter that says where a server may be, however full its host is."""
-    return OF_LOAD.isdisjoint(kind.__module__ for kind in type(each).__mro__)
 
 
 def load_filters(conf: Any, option: str = "enabled_filters") -> list[BaseHostFilter]:

@@ -16,6 +16,7 @@ TRIED = Reason("retry.tried", "an earlier attempt to build the server there fail
 class RetryFilter(HostFilter):
     """Passes (host, node) pairs that no earlier attempt went to; compared exactly."""
 
+    is_rule = False
     reasons = (TRIED,)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:

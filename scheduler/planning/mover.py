@@ -16,7 +16,6 @@ from scheduler.engine.record import NOT_OFFERED, DecisionRecord
 from scheduler.explain import sentences
 from scheduler.explain.answer import to_dict
 from scheduler.explain.refusal import note_refusal
-from scheduler.filters.registry import is_rule
 from scheduler.hosts.reservations import Reservation
 from scheduler.planning.moves import Move
 from scheduler.replay.measures import MEMORY, RESOURCES, Room
@@ -45,7 +44,7 @@ class Mover:
         #: Per move the server as it was, and as it is.
         self._changes: list[tuple[Reservation, Reservation, objects.RequestSpec]] = []
         self._policy = policy = fleet.driver.settings.policy
-        rules = FilterChain([each for each in policy.chain.filters if is_rule(each)])
+        rules = FilterChain([each for each in policy.chain.filters if each.is_rule])
         self._rules = dataclasses.replace(policy, chain=rules)
 
     # --- the fleet -----------------------------------------------------------------------
