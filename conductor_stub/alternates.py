@@ -197,9 +197,8 @@ class AlternateClaims(Claims):
     def _write(self, values: dict[str, Any], host: Any, own: Any) -> bool:
         """Claim as *values* say, in place of the claim *own*; False if others were faster."""
         now, move = db_rows.utcnow(), Move.from_row(host)
-        made = {"generation": move.generation, "previous": move.expected}
         times = {"created_at": now, "expires_at": now + self._expiry}
-        several, replaced = [{**values, **made, **times}], [own] if own else []
+        several, replaced = [{**values, **move.made, **times}], [own] if own else []
         try:
             self._database.write_retrying(
                 lambda conn: claim_rows.claim(conn, [move], several, now, replaced)

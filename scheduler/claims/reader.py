@@ -1,6 +1,5 @@
 """Reads of the tables of claims by one worker, and closing and purging in them."""
 
-import collections
 import datetime
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
@@ -28,6 +27,8 @@ CLOSE_SECONDS = 0.5
 PURGE_SECONDS = 60.0
 #: Most ids between two claims that are waited for.
 SKIPPED_AT_MOST: Final = 1000
+#: The newest claim where there is none.
+NONE: Final[Pair] = (0, 0)
 NEVER_CLOSED: Final = datetime.datetime(9999, 1, 1)
 
 
@@ -35,17 +36,17 @@ NEVER_CLOSED: Final = datetime.datetime(9999, 1, 1)
 class ClaimRead:
     """The result of one read; *at* is when it began, in seconds since the epoch.
 
-    *rows* are claims that were not known, in the order of their ids; *own* are those that this
-    worker has written before, *closed_ids* of claims that are closed.  A read of all has rows of
-    open claims only, *own* among them, the *newest* claim of any, and the rows of *hosts* whose
-    generation was not known, read before the claims.  After a read of another history (*is_other*)
-    nothing holds that was read before.
+    *rows* are claims that were not known, in the order of their ids; *there* are those that had to
+    be in the table.  If one was not, the read is of another history (*is_other*), and nothing holds
+    that was read before.  *closed_ids* are of claims that are closed.  A read of all has rows of
+    open claims only, the *newest* claim of any, and the rows of *hosts* whose generation was not
+    known, read before the claims.
     """
 
     number: int
     at: float
     rows: Sequence[Any] = ()
-    own: Set[Pair] = frozenset()
+    there: Set[Pair] = frozenset()
     closed_ids: Set[int] = frozenset()
     newest: Pair | None = None
     hosts: Mapping[claim_rows.Key, Any] = field(default_factory=dict)
@@ -65,8 +66,7 @@ class ClaimReader:
         self.database = database
         #: Number of reads that have begun.
         self.reads = 0
-        #: As long as it is in the table, its history is the one known.
-        self.newest: Pair = (0, 0)
+        self.newest = NONE
         self.skipped: set[int] = set()
         #: Their ids may be low, or come twice: the database may have gone back since the write.
         self.written: set[Pair] = set()
@@ -76,10 +76,6 @@ class ClaimReader:
         self._reading = threading.Lock()
         self._needs_all = True
         self._all_read_at = self._closed_at = self._purged_at = NEVER
-        #: Ids of the newest claims at the last times for a purge, of which the first is long ago.
-        self._earlier = collections.deque[int](
-            maxlen=round(KEPT.total_seconds() / PURGE_SECONDS) + 1
-        )
 
     def want_all(self) -> None:
         """Make the next read one of all claims."""
@@ -87,15 +83,14 @@ class ClaimReader:
 
     def start_over(self) -> None:
         """Know nothing of what was read before."""
-        self.newest = (0, 0)
+        self.newest = NONE
         self.skipped.clear()
         self.written.clear()
-        self._earlier.clear()
         self.want_all()
 
     def know(self, several: Collection[Pair]) -> None:
         """These claims were read."""
-        last, before = max(several, default=(0, 0)), self.newest[0]
+        last, before = max(several, default=NONE), self.newest[0]
         if last[0] > before:
             self.skipped.update(range(max(before + 1, last[0] - SKIPPED_AT_MOST), last[0]))
             self.newest = last
@@ -115,35 +110,35 @@ class ClaimReader:
             return self.read_new(now, utc(min(now, self.read_at) - LATE_SECONDS))
         self._needs_all = False
         self.reads += 1
-        number, before, last = self.reads, set(known()), self.newest
-        written = set(self.written)
+        number, before, there = self.reads, set(known()), self._there()
         hosts = claim_rows.begin(self.database, uncounted())
 
         def ask(connection: Connection) -> ClaimRead:
             newest = claim_rows.newest(connection)
-            generation, own, ids = claim_rows.open_ids(connection, last[0], written)
+            is_there, ids = claim_rows.open_ids(connection, there)
             gone, rows = before - ids, claim_rows.by_ids(connection, ids - before)
-            is_lost = own != written or len(claim_rows.by_ids(connection, gone)) < len(gone)
-            is_other = _is_other(last, generation, is_lost=is_lost)
-            return ClaimRead(number, now, rows, own, gone, newest, hosts, is_other)
+            is_other = not is_there or len(claim_rows.by_ids(connection, gone)) < len(gone)
+            return ClaimRead(number, now, rows, there, gone, newest, hosts, is_other)
 
         return self._run(ask)
 
     def read_new(self, now: float, closed_since: datetime.datetime = NEVER_CLOSED) -> ClaimRead:
         """Read the claims that came, and the ids of those closed since."""
         self.reads += 1
-        number, last, written = self.reads, self.newest, set(self.written)
-        missed = set(self.skipped)
+        number, last, there, missed = self.reads, self.newest[0], self._there(), {*self.skipped}
 
         def ask(connection: Connection) -> ClaimRead:
-            generation, own, ids, closed_ids = claim_rows.changed_ids(
-                connection, last[0], written, missed, closed_since
+            is_there, ids, closed_ids = claim_rows.changed_ids(
+                connection, there, last, missed, closed_since
             )
-            rows = claim_rows.by_ids(connection, ids - {each for each, _generation in own})
-            is_other = _is_other(last, generation, is_lost=own != written)
-            return ClaimRead(number, now, rows, own, closed_ids, is_other=is_other)
+            rows = claim_rows.by_ids(connection, ids - {each for each, _generation in there})
+            return ClaimRead(number, now, rows, there, closed_ids, is_other=not is_there)
 
         return self._run(ask)
+
+    def _there(self) -> set[Pair]:
+        """Claims that are in the table as long as its history is the one known."""
+        return {*self.written, self.newest} - {NONE}
 
     def _run(self, ask: Callable[[Connection], ClaimRead]) -> ClaimRead:
         with self._reading:
@@ -152,9 +147,9 @@ class ClaimReader:
     def taken(self, read: ClaimRead) -> None:
         """Take what *read* has found for known, and so the reports of that time."""
         self.read_at = read.at
+        self.know(read.there)
         self.know([(row.id, row.generation) for row in read.rows])
-        self.know(read.own)
-        self.written -= read.own
+        self.written -= read.there
         if read.newest is not None:
             self._all_read_at = read.at
             self.newest = max(self.newest, read.newest)
@@ -167,25 +162,11 @@ class ClaimReader:
             self._closed_at = now
 
     def purge(self, now: float) -> None:
-        """Delete claims that were closed long ago, if it is time for that.
-
-        The one that was the newest so long ago is kept: whoever has read since then, and found
-        nothing, knows the history by it.
-        """
+        """Delete claims that were closed long ago, if it is time for that."""
         if is_due(self._purged_at, PURGE_SECONDS, now):
             self._purged_at = now
-            self._earlier.append(self.newest[0])
-            if len(self._earlier) == self._earlier.maxlen:
-                before, oldest = utc(now) - KEPT, self._earlier[0]
-                self.database.write_retrying(lambda conn: claim_rows.purge(conn, before, oldest))
-
-
-def _is_other(last: Pair, generation: int | None, *, is_lost: bool) -> bool:
-    """True if claims are lost, or *generation* is not that of the *last* claim known.
-
-    It is None if there is no such row.
-    """
-    return is_lost or generation != (last[1] if last[0] else None)
+            before = utc(now - PURGE_SECONDS) - KEPT  # they may be older than their commit
+            self.database.write_retrying(lambda conn: claim_rows.purge(conn, before))
 
 
 def utc(seconds: float) -> datetime.datetime:

@@ -4,8 +4,9 @@ Everything that knows them does so before anybody claims anew (docs/decisions/00
 """
 
 import datetime
+import functools
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from oslo_db import exception as db_exception
@@ -31,15 +32,15 @@ TRIES_AT_MOST, TOGETHER = 50, 50
 
 def write_again(
     database: Database,
-    answered: Sequence[Mapping[str, Any]],
+    answered: Mapping[str, claim_rows.Values],
     now: float,
     hold_seconds: float,
 ) -> set[Pair]:
     """Have all schedulers claim nothing until *now* + *hold_seconds*, and write what is missing.
 
     No decision holds that was made before: the generations of all hosts go.
-    *answered* are the values of claims as they were written.  Returns the mark and the open claims
-    of their consumers.  Raises oslo.db's errors, and ClaimConflict if others are always faster.
+    *answered* are the values of claims by consumer, as they were written.  Returns the open claims
+    of these consumers.  Raises oslo.db's errors, and ClaimConflict if others are always faster.
     """
     mark = claim_rows.refusal(str(uuid.uuid4()), MARK, "", utc(now))
     until = utc(now + hold_seconds) + datetime.timedelta(seconds=1)
@@ -47,46 +48,39 @@ def write_again(
     database.write_retrying(lambda connection: claim_rows.insert(connection, [mark]))
     # After the mark: whoever begins a host meanwhile reads the claims later, and so the mark.
     database.write_retrying(claim_rows.forget_hosts)
-    several = [each for each in answered if each["expires_at"] > utc(now)]
-    with database.read() as connection:
-        there = [*claim_rows.of_consumers(connection, [mark["consumer_uuid"]]).values()]
+    several = [(name, each) for name, each in answered.items() if each["expires_at"] > utc(now)]
+    there: set[Pair] = set()
     for start in range(0, len(several), TOGETHER):
-        some = several[start : start + TOGETHER]
-        for _try in range(TRIES_AT_MOST):
-            if (found := _written(database, some, utc(now))) is not None:
-                there += found
-                break
-        else:
-            raise errors.ClaimConflict(attempts=TRIES_AT_MOST)
-    return {(row.id, row.generation) for row in there if row.closed_at is None}
+        there |= _written(database, dict(several[start : start + TOGETHER]), utc(now))
+    return there
 
 
 def _written(
-    database: Database, several: Sequence[Mapping[str, Any]], now: datetime.datetime
-) -> list[Any] | None:
-    """The claims of the consumers of *several*; None if some were missing before this try."""
-    with database.read() as connection:
-        found = claim_rows.of_consumers(connection, [each["consumer_uuid"] for each in several])
-    missing = [each for each in several if _is_missing(each, found.get(each["consumer_uuid"]))]
-    if not missing:
-        return list(found.values())
-    hosts = claim_rows.begin(database, {(each["host"], each["node"]) for each in missing})
-    moves = {key: Move.from_row(row) for key, row in hosts.items()}
-    values = []
-    for each in missing:
-        move = moves[each["host"], each["node"]]
-        values.append({**each, "generation": move.generation, "previous": move.expected})
-    replaced = [found[each["consumer_uuid"]] for each in missing if each["consumer_uuid"] in found]
-    try:
-        database.write_retrying(
-            lambda conn: claim_rows.claim(conn, moves.values(), values, now, replaced)
+    database: Database, answered: Mapping[str, claim_rows.Values], now: datetime.datetime
+) -> set[Pair]:
+    """The open claims of the consumers of *answered*, once none of these claims is missing."""
+    for _try in range(TRIES_AT_MOST):
+        with database.read() as connection:
+            found = claim_rows.of_consumers(connection, answered)
+        missing = [name for name, each in answered.items() if _is_missing(each, found.get(name))]
+        if not missing:
+            return {(row.id, row.generation) for row in found.values() if row.closed_at is None}
+        keys = {name: (answered[name]["host"], answered[name]["node"]) for name in missing}
+        hosts = claim_rows.begin(database, {*keys.values()})
+        moves = {key: Move.from_row(row) for key, row in hosts.items()}
+        values = [{**answered[name], **moves[key].made} for name, key in keys.items()]
+        replaced = [found[name] for name in missing if name in found]
+        write = functools.partial(
+            claim_rows.claim, moves=moves.values(), values=values, now=now, replaced=replaced
         )
-    except (claim_rows.Moved, db_exception.DBDuplicateEntry):
-        LOG.debug("Others have just claimed on the same hosts, or for the same instances")
-    return None
+        try:
+            database.write_retrying(write)
+        except (claim_rows.Moved, db_exception.DBDuplicateEntry):
+            LOG.debug("Others have just claimed on the same hosts, or for the same instances")
+    raise errors.ClaimConflict(attempts=TRIES_AT_MOST)
 
 
-def _is_missing(claim: Mapping[str, Any], row: Any) -> bool:
+def _is_missing(claim: claim_rows.Values, row: Any) -> bool:
     """True unless *row*, what its consumer has, is the *claim*, or is of a later request."""
     if row is None:
         return True

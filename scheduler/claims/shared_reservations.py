@@ -193,8 +193,8 @@ class SharedReservations(Reservations):
         """Read the claims; what was found is counted by ``take_claims``."""
         now = self.clock()
         if self._writes_again:
-            values = list(self._answered.values())
-            there = recovery.write_again(self.database, values, now, self.grace_seconds)
+            answered = dict(self._answered)
+            there = recovery.write_again(self.database, answered, now, self.grace_seconds)
             self.reader.written.update(there)
             self._writes_again = False
         over = list(self.over.items())

@@ -48,6 +48,11 @@ class Move(NamedTuple):
         """The move from the generation of a host's *row* to a new one."""
         return cls(row.id, row.generation, new_generation())
 
+    @property
+    def made(self) -> dict[str, int]:
+        """Values of the claims that come with it."""
+        return {"generation": self.generation, "previous": self.expected}
+
 
 def new_generation() -> int:
     """A generation that no host ever had."""
@@ -96,75 +101,63 @@ def unlocked(connection: Connection, numbers: Collection[int]) -> set[int]:
 # --- claims ---------------------------------------------------------------------------------
 
 
-def newest(connection: Connection) -> tuple[int, int]:
-    """Id and generation of the newest claim, open or closed; zeros without claims."""
+Pair = tuple[int, int]
+"""Id and generation of a claim.  Ids come again where the database has gone back."""
+
+
+def newest(connection: Connection) -> Pair:
+    """The newest claim, open or closed; zeros without claims."""
     query = sa.select(claims.c.id, claims.c.generation).order_by(claims.c.id.desc()).limit(1)
     found = connection.execute(query).one_or_none()
     return (0, 0) if found is None else (found.id, found.generation)
 
 
-Pair = tuple[int, int]
-"""Id and generation of a claim.  Ids come again where the database has gone back."""
-
-
-def open_ids(
-    connection: Connection, number: int, own: Collection[Pair]
-) -> tuple[int | None, set[Pair], set[int]]:
-    """The generation of the claim *number*; which claims of *own* are there, open or closed; and
-    the ids of all open ones, maybe thousands.
-    """
-    generation, found, ids = _ids_where(connection, number, own, "claims.closed_at IS NULL")
-    return generation, found, ids
+def open_ids(connection: Connection, there: Collection[Pair]) -> tuple[bool, set[int]]:
+    """True if all claims of *there* are, open or closed; and the ids of all open claims."""
+    found, ids = _ids_where(connection, _is_any(there), "claims.closed_at IS NULL")
+    return len(found) == len(there), ids
 
 
 def changed_ids(
     connection: Connection,
+    there: Collection[Pair],
     number: int,
-    own: Collection[Pair],
     missed: Collection[int],
     since: datetime.datetime,
-) -> tuple[int | None, set[Pair], set[int], set[int]]:
+) -> tuple[bool, set[int], set[int]]:
     """The same; but instead of the open ones those above *number* or among *missed*, open or
     closed; and the ids of those that were closed *since*.
     """
     came = f"id > {number} OR id IN ({_texts(missed)})"
     closed = f"closed_at >= '{since.replace(microsecond=0).isoformat(' ')}'"
-    generation, found, ids, closed_ids = _ids_where(connection, number, own, came, closed)
-    return generation, found, ids, closed_ids
+    found, ids, closed_ids = _ids_where(connection, _is_any(there), came, closed)
+    return len(found) == len(there), ids, closed_ids
 
 
 _PART = "(SELECT {} FROM claims WHERE {})"
 
 
-def _ids_where(
-    connection: Connection, number: int, own: Collection[Pair], *conditions: str
-) -> list[Any]:
-    """The generation of a claim, which of *own* are there, and per condition the ids of its claims.
+def _ids_where(connection: Connection, *conditions: str) -> list[set[int]]:
+    """Per condition the ids of its claims, maybe thousands.
 
-    These come as one text, as a row for each would cost more.  Every request reads, and putting
-    the same statement together from expressions would take as long as its execution.
+    They come as one text, as a row for each would cost more.  Every request reads, and putting the
+    same statement together from expressions would take as long as its execution.
     """
-    dialect = connection.dialect.name
-    listed = "string_agg({}::text, ',')" if dialect == "postgresql" else "group_concat({})"
-    pair = "(id || ':' || generation)" if dialect == "sqlite" else "concat(id, ':', generation)"
-    ids, generations = _texts(each for each, _g in own), _texts(each for _n, each in own)
-    parts = [
-        ("generation", f"id = {number}"),
-        (listed.format(pair), f"id IN ({ids}) AND generation IN ({generations})"),
-        *((listed.format("id"), each) for each in conditions),
-    ]
-    statement = ", ".join(_PART.format(*each) for each in parts)
-    [(generation, pairs, *found)] = connection.exec_driver_sql(f"SELECT {statement}")
-    there = {tuple(map(int, each.split(":"))) for each in _listed(pairs)}
-    return [generation, there.intersection(own), *(set(map(int, _listed(each))) for each in found)]
+    is_postgresql = connection.dialect.name == "postgresql"
+    listed = "string_agg(id::text, ',')" if is_postgresql else "group_concat(id)"
+    parts = ", ".join(_PART.format(listed, each) for each in conditions)
+    [found] = connection.exec_driver_sql(f"SELECT {parts}")
+    return [set(map(int, text.split(","))) if text else set() for text in found]
+
+
+def _is_any(several: Iterable[Pair]) -> str:
+    """The condition that picks the rows with these ids and generations."""
+    each_is = (f"id = {number} AND generation = {generation}" for number, generation in several)
+    return " OR ".join(each_is) or "FALSE"
 
 
 def _texts(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers)) or "NULL"
-
-
-def _listed(text: str | None) -> list[str]:
-    return text.split(",") if text else []
 
 
 _ONE_OF = claims.c.id.in_(sa.bindparam("ids", expanding=True))
@@ -245,9 +238,14 @@ def close(connection: Connection, generations: Mapping[int, int], now: datetime.
     return closed
 
 
-def purge(connection: Connection, before: datetime.datetime, number: int) -> None:
-    """Delete the claims that were closed before that time, of those older than claim *number*."""
-    is_over = (claims.c.closed_at < before) & (claims.c.id < number)
+def purge(connection: Connection, before: datetime.datetime) -> None:
+    """Delete the claims that were closed before that time, but not the newest one of then.
+
+    Whoever has read since, and found nothing, knows the history by it.
+    """
+    query = sa.select(sa.func.max(claims.c.id)).where(claims.c.created_at < before)
+    newest_then = connection.execute(query).scalar() or 0
+    is_over = (claims.c.closed_at < before) & (claims.c.id < newest_then)
     connection.execute(claims.delete().where(is_over))
 
 
@@ -358,9 +356,7 @@ def _claim_on_mariadb(connection: Connection, write: _Write) -> Sequence[Any]:
     row = _marks(VALUES)
     text = _MARIADB.format(
         next=" ".join(f"WHEN {number} THEN {after}" for number, _expected, after in moves),
-        expected=" OR ".join(
-            f"id = {number} AND generation = {expected}" for number, expected, _after in moves
-        ),
+        expected=_is_any((number, expected) for number, expected, _after in moves),
         hosts=len(moves),
         retire=_MARIADB_RETIRE * len(retired),
         names=", ".join(VALUES),
@@ -394,7 +390,6 @@ def _claim_stepwise(connection: Connection, write: _Write) -> Sequence[Any]:
         gone = {"consumer_uuid": name, "host": NO_HOST, "node": NO_HOST, "closed_at": closed_at}
         connection.execute(claims.update().where(claims.c.id == number).values(gone))
     insert(connection, values)
-    query = sa.select(*COLUMNS).where(
-        claims.c.consumer_uuid.in_(v["consumer_uuid"] for v in values)
-    )
+    consumers = [each["consumer_uuid"] for each in values]
+    query = sa.select(*COLUMNS).where(claims.c.consumer_uuid.in_(consumers))
     return connection.execute(query).all()

@@ -116,6 +116,10 @@ def _run_then_hosts(self: Any, ask: Any) -> Any:
     return replace(read, hosts=statements.begin(self.database, read.hosts)) if read.hosts else read
 
 
+def _run_same_history(self: Any, ask: Any) -> Any:
+    return replace(_RUN(self, ask), is_other=False)
+
+
 _plant(
     "claims after instances",
     SharedReservations,
@@ -152,7 +156,7 @@ class _Clock:
 
 # --- a database that goes back ---------------------------------------------------------------
 
-_plant("history is not compared", reader, _is_other=lambda *_what, **_how: False)
+_plant("history is not compared", ClaimReader, _run=_run_same_history)
 _plant("answers are not written again", recovery, write_again=lambda *_what: set())
 _plant("nobody waits for the others", SharedReservations, hold_seconds=-1.0)
 _plant("the same generation again", statements.claim_rows, new_generation=lambda: 7)
@@ -212,7 +216,7 @@ def _counted_generations() -> Iterator[None]:
         attributes(Move, from_row=counted),
         attributes(statements.claim_rows, new_generation=lambda: 0),
         attributes(SharedReservations, _follow=_follow_higher),
-        attributes(reader, _is_other=lambda *_what, **_how: False),
+        attributes(ClaimReader, _run=_run_same_history),
     ):
         yield
 

@@ -169,36 +169,33 @@ def newest(connection: Any) -> tuple[int, int]:
     )
 
 
-def open_ids(
-    connection: Any, number: int, own: Collection[Pair]
-) -> tuple[int | None, set[Pair], set[int]]:
+def open_ids(connection: Any, there: Collection[Pair]) -> tuple[bool, set[int]]:
     return connection.read(
         lambda one: (
-            *_known(one, number, own),
+            _are_there(one, there),
             {r.id for r in one.rows(CLAIMS) if r.closed_at is None},
         )
     )
 
 
-def _known(one: Transaction, number: int, own: Collection[Pair]) -> tuple[int | None, set[Pair]]:
-    made = {n: r.generation for n, _g in [(number, 0), *own] if (r := one.get(CLAIMS, n))}
-    return made.get(number), {each for each in own if made.get(each[0]) == each[1]}
+def _are_there(one: Transaction, several: Collection[Pair]) -> bool:
+    return all((r := one.get(CLAIMS, n)) and r.generation == g for n, g in several)
 
 
 def changed_ids(
     connection: Any,
+    there: Collection[Pair],
     number: int,
-    own: Collection[Pair],
     missed: Collection[int],
     since: datetime.datetime,
-) -> tuple[int | None, set[Pair], set[int], set[int]]:
+) -> tuple[bool, set[int], set[int]]:
     since = since.replace(microsecond=0)
 
-    def run(one: Transaction) -> tuple[int | None, set[Pair], set[int], set[int]]:
+    def run(one: Transaction) -> tuple[bool, set[int], set[int]]:
         several = list(one.rows(CLAIMS))
         new = {row.id for row in several if row.id > number or row.id in missed}
         closed = {r.id for r in several if r.closed_at is not None and r.closed_at >= since}
-        return *_known(one, number, own), new, closed
+        return _are_there(one, there), new, closed
 
     return connection.read(run)
 
@@ -244,10 +241,14 @@ def close(connection: Any, generations: Mapping[int, int], now: datetime.datetim
     return connection.write(run)
 
 
-def purge(connection: Any, before: datetime.datetime, number: int) -> None:
+def purge(connection: Any, before: datetime.datetime) -> None:
+    newest_then = connection.read(
+        lambda one: max((r.id for r in one.rows(CLAIMS) if r.created_at < before), default=0)
+    )
+
     def run(one: Transaction) -> None:
         for row in list(one.rows(CLAIMS)):
-            if row.closed_at is not None and row.closed_at < before and row.id < number:
+            if row.closed_at is not None and row.closed_at < before and row.id < newest_then:
                 one.lock(CLAIMS, row.id)
                 one.put(CLAIMS, row.id, None)
 

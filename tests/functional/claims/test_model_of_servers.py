@@ -49,7 +49,8 @@ CASES = {
     "closed as it makes way": "a begin, a close i0, b replace i0 h1 10 11, a commit, b end, b news",
     "late": "a begin, a insert i1, b insert i2, b news, a commit, b news",
     "not in the way": "a begin, a close i0, b claim i1 h1 10 11, b end, a commit, b news",
-    "purged meanwhile": "a close i0, a begin, a purge, b claim i1 h1 10 11, b end, a rollback",
+    "purged meanwhile": "a close i0, a insert i2, a begin, a purge, "
+    "b claim i1 h1 10 11, b end, a rollback",
     "deadlock": "a begin, a insert i1, b begin, b insert i2, a insert i2, b insert i1, a end, "
     "b end, a rollback, b rollback",
 }
@@ -108,20 +109,21 @@ class Session:
         [row] = claim_rows.of_consumers(self.connection, [consumer]).values()
         return claim_rows.close(self.connection, {row.id: row.generation}, NOW)
 
-    def _purge(self, ids):
-        claim_rows.purge(self.connection, LATER, ids["first"] + 1)
+    def _purge(self, _ids):
+        claim_rows.purge(self.connection, LATER)
 
     def _forget(self, _ids):
         claim_rows.forget_hosts(self.connection)
 
     def _news(self, ids):
         first = ids["first"]
-        own = {(first, 7), (first + 1, 7)}
-        known, found, *several = claim_rows.changed_ids(self.connection, first, own, (), NOW)
-        known_too, found_too, is_open = claim_rows.open_ids(self.connection, first, own)
-        assert found == found_too
-        several = [sorted(each - first for each in found) for found in (*several, is_open)]
-        return known, known_too, len(found), several
+        found = []
+        for there in [(first, 10)], [(first, 10), (first + 1, 7)], [(first, 7)]:
+            is_there, *several = claim_rows.changed_ids(self.connection, there, first, (), NOW)
+            is_there_too, is_open = claim_rows.open_ids(self.connection, there)
+            several = [sorted(each - first for each in ids) for ids in (*several, is_open)]
+            found.append((is_there, is_there_too, several))
+        return found
 
 
 def played(database, sessions, schedule, rest):
