@@ -66,7 +66,7 @@ class DatabaseClaims(Claims):
 
     def prepare(self) -> None:
         """Have the next read learn the generations of all hosts."""
-        self.reservations.forget(())
+        self.reservations.reader.want_all()
 
     @contextlib.contextmanager
     def open(self, request: Request) -> Iterator[Claiming]:
@@ -94,7 +94,7 @@ class _Claiming(Claiming):
 
     def __init__(self, claims: DatabaseClaims, request: Request) -> None:
         self._claims = claims
-        self._request = request
+        self._takes_hosts = request.takes_hosts
         self._id = request.request_id if request.takes_hosts else None
         self._names = request.names if request.takes_hosts else ()
         self._locked: set[Key] = set()
@@ -110,20 +110,20 @@ class _Claiming(Claiming):
 
     def book(self, decided: Decided) -> Result:
         """See the base class; raises NoValidHost where that was the answer before."""
-        claims, takes_hosts = self._claims, self._request.takes_hosts
+        claims = self._claims
         hold_seconds = claims.reservations.hold_seconds
-        if not takes_hosts or hold_seconds > 0:
-            with claims.lock:
-                claims.reservations.release_all(decided.reservations)
-            if not takes_hosts:
-                return Booked(decided.selections, outcome=None)
+        if self._takes_hosts and hold_seconds <= 0:
+            # Without an id of its own no request is ever the same as another one.
+            result = claims.writer.write(self._id or uuidutils.generate_uuid(), decided)
+            if isinstance(result, Lost):
+                self._locked |= result.locked
+            return result
+        with claims.lock:
+            claims.reservations.release_all(decided.reservations)
+        if self._takes_hosts:
             claims.pause(hold_seconds)
             return LOST
-        # Without an id of its own no request is ever the same as another one.
-        result = claims.writer.write(self._id or uuidutils.generate_uuid(), decided)
-        if isinstance(result, Lost):
-            self._locked |= result.locked
-        return result
+        return Booked(decided.selections, outcome=None)
 
     def in_doubt(self) -> Collection[Reservation]:
         """See the base class; none where the request's own claims may be what is in its way."""
@@ -139,26 +139,24 @@ class _Claiming(Claiming):
         earlier requests, if the instances have some.  No host is refused for a lock, or while lost
         claims are written again.
         """
-        hold_seconds = max(self._claims.reservations.hold_seconds, 0.0)
+        claims = self._claims
+        hold_seconds = max(claims.reservations.hold_seconds, 0.0)
         if (self._locked or hold_seconds) and isinstance(error, errors.NoValidHost):
             self._locked.clear()
-            self._claims.pause(hold_seconds)
+            claims.pause(hold_seconds)
             return LOST
-        answer = self._given_before()
-        if answer is None and isinstance(error, errors.NoValidHost) and self._names and self._id:
+        if not self._names or not self._id:
+            raise error
+        answer = claims.writer.earlier_answer(self._names, self._id)
+        if isinstance(error, errors.NoValidHost):
             retired = [claim_rows.retired_name(name, self._id) for name in self._names]
             for names in (self._names, retired):
-                is_written = self._claims.refuse(self._id, names, error)
-                if is_written or (answer := self._given_before()) is not None:
+                if answer is not None or claims.refuse(self._id, names, error):
                     break
+                answer = claims.writer.earlier_answer(self._names, self._id)
         if isinstance(answer, Repeated):
             return answer
         raise error if answer is None else answer
-
-    def _given_before(self) -> Repeated | errors.NoValidHost | None:
-        if not self._names or not self._id:
-            return None
-        return self._claims.writer.earlier_answer(self._names, self._id)
 
 
 @contextlib.contextmanager

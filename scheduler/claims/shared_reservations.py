@@ -114,10 +114,6 @@ class SharedReservations(Reservations):
         """True when the decision knew all that is known to be claimed on the host."""
         return reservation.key in self.counted and bool(reservation.claim.is_valid)
 
-    def moves(self, keys: Iterable[Key]) -> dict[Key, Move]:
-        """Moves of these hosts, all counted, to new generations."""
-        return {key: Move.from_row(self.counted[key]) for key in keys}
-
     def in_doubt(self) -> list[Reservation]:
         """Reservations that perhaps took nothing when the state was read.
 

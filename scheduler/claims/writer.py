@@ -19,7 +19,7 @@ from scheduler.claims.backend import Booked, Decided, Lost, Repeated, Result
 from scheduler.claims.reader import utc
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.db import claims as claim_rows
-from scheduler.db.claims import Move
+from scheduler.db.claims import Move, Values
 from scheduler.db.database import FAILURES, is_lock_timeout
 from scheduler.db.sessions import WriteSession
 from scheduler.hosts.refresh import SharedRun
@@ -83,12 +83,9 @@ class ClaimWriter:
         self._waiting.append(one)
         try:
             self._write_all()
-        except BaseException as error:
-            # After its own end, the error of the next write is that of others.
-            if one.result is None or not isinstance(error, Exception):
-                with self.lock:
-                    self._end(_open([one]))
-                raise
+        finally:
+            with self.lock:
+                self._end(_open([one]))  # its thread is to end
         if isinstance(one.result, BaseException):
             raise one.result
         result: Result = one.result
@@ -113,39 +110,27 @@ class ClaimWriter:
     # --- one write -----------------------------------------------------------------------
 
     def _write_waiting(self) -> None:
-        batch = [self._waiting.popleft() for _number in range(len(self._waiting))]
-        try:
-            self._write(batch)
-        except BaseException as error:
-            with self.lock:
-                self._end(_open(batch), error)
-            raise
+        self._write([self._waiting.popleft() for _number in range(len(self._waiting))])
 
     def _write(self, batch: list[Write]) -> None:
         """Write *batch* together; after an error that is not the connection's, one by one."""
         try:
             self._write_together(batch)
-        except db_exception.DBConnectionError:
-            raise
         except Exception as error:  # noqa: BLE001 - raised by write()
-            if len(batch) == 1:
-                with self.lock:
-                    self._end(_open(batch), error)
-            else:
-                LOG.debug("Claims of %d requests are written one by one: %s", len(batch), error)
-                for one in _open(batch):
+            left = _open(batch)
+            if len(left) > 1 and not isinstance(error, db_exception.DBConnectionError):
+                LOG.debug("Claims of %d requests are written one by one: %s", len(left), error)
+                for one in left:
                     self._write([one])
+            with self.lock:
+                self._end(_open(left), error)
 
     def _write_together(self, batch: list[Write]) -> None:
         reads = False
         for _attempt in range(WRITES_AT_MOST):
             with self.lock:
-                is_valid, counted = self.reservations.is_valid, self.reservations.counted
-                for each in _open(batch):
-                    if not all(map(is_valid, each.decided.reservations)):
-                        self._end([each], Lost(needs_read=not counted.keys() >= {*each.keys}))
-                moves = self.reservations.moves({key for e in _open(batch) for key in e.keys})
-                reads = reads or any(map(self.reservations.claim_of, self._consumers(batch)))
+                moves = self._valid_moves(batch)
+                reads = reads or any(map(self.reservations.claim_of, _consumers(batch)))
             existing = self._existing(batch) if reads else {}
             if not _open(batch):
                 return
@@ -164,12 +149,20 @@ class ClaimWriter:
         with self.lock:
             self._end(_open(batch))
 
+    def _valid_moves(self, batch: list[Write]) -> dict[Key, Move]:
+        """Moves of the hosts of *batch* to new generations; decisions that do not hold are lost."""
+        is_valid, counted = self.reservations.is_valid, self.reservations.counted
+        for each in _open(batch):
+            if not all(map(is_valid, each.decided.reservations)):
+                self._end([each], Lost(needs_read=not counted.keys() >= {*each.keys}))
+        return {key: Move.from_row(counted[key]) for one in _open(batch) for key in one.keys}
+
     def _existing(self, batch: list[Write]) -> dict[str, Any]:
         """The claims that consumers have; a request that was answered before is done."""
         with self.database.read() as conn:
-            found = claim_rows.of_consumers(conn, self._consumers(batch))
+            found = claim_rows.of_consumers(conn, _consumers(batch))
         for one in _open(batch):
-            consumers = self._consumers([one])
+            consumers = _consumers([one])
             if found.keys().isdisjoint(consumers):
                 continue
             if (answer := self.earlier_answer(consumers, one.request_id)) is not None:
@@ -180,27 +173,26 @@ class ClaimWriter:
     def _claim(self, batch: list[Write], moves: dict[Key, Move], existing: dict[str, Any]) -> None:
         """Write the claims of *batch* in place of the *existing*."""
         moves = {key: moves[key] for one in batch for key in one.keys}
-        several = [each for one in batch for each in self._values(one, moves)]
+        values = [each for one in batch for each in _values(one, moves)]
         generations = {move.generation for move in moves.values()}
         self.reservations.in_flight |= generations
         try:
-            rows = self._write_rows(moves, several, existing)
+            rows = self._write_rows(moves, values, existing)
             with self.lock:
-                of_consumer = {row.consumer_uuid: row for row in rows}
-                if not all(each in of_consumer for each in self._consumers(batch)):
+                if not rows.keys() >= {*_consumers(batch)}:
                     self._end(batch)
                     return
                 reservations = [each for one in batch for each in one.decided.reservations]
-                self.reservations.written(reservations, moves, of_consumer, several)
+                self.reservations.written(reservations, moves, rows, values)
                 for one in batch:
                     one.result = Booked(one.decided.selections)
         finally:
             self.reservations.in_flight -= generations
 
     def _write_rows(
-        self, moves: dict[Key, Move], values: list[dict[str, Any]], existing: dict[str, Any]
-    ) -> Sequence[Any]:
-        """The rows of the claims that were written: all of them, or none."""
+        self, moves: dict[Key, Move], values: list[Values], existing: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The rows of the claims that were written, by consumer: all of them, or none."""
         consumers = [each["consumer_uuid"] for each in values]
         replaced = [existing[each] for each in consumers if each in existing]
         now = utc(self.reservations.clock())
@@ -214,15 +206,15 @@ class ClaimWriter:
                 raise
 
         try:
-            return self._session.run(claim)
+            return {row.consumer_uuid: row for row in self._session.run(claim)}
         except db_exception.DBConnectionError:
             LOG.warning("The connection broke while claims were written; looking what is there")
         with self.lock:  # a read may have followed these generations, which are in doubt now
             self.reservations.forget(moves)
         generations = {move.generation for move in moves.values()}
         with self.database.read() as connection:
-            found = claim_rows.of_consumers(connection, consumers).values()
-            return [row for row in found if row.generation in generations]
+            found = claim_rows.of_consumers(connection, consumers)
+        return {name: row for name, row in found.items() if row.generation in generations}
 
     def _end_moved(self, batch: list[Write], moves: Mapping[Key, Move]) -> None:
         """Outdate what was decided on hosts that others claimed on; lose all if nobody did."""
@@ -262,31 +254,31 @@ class ClaimWriter:
                 self.reservations.forget(one.keys)
             one.result = result
 
-    def _consumers(self, batch: list[Write]) -> list[str]:
-        several = [each for one in _open(batch) for each in one.decided.reservations]
-        return [each.claim.consumer for each in several]
-
-    def _values(self, one: Write, moves: Mapping[Key, Move]) -> Iterator[dict[str, Any]]:
-        """The rows of the claims of one request."""
-        for reservation, selections in zip(
-            one.decided.reservations, one.decided.selections, strict=True
-        ):
-            terms, move = reservation.terms, moves[reservation.key]
-            host, node = reservation.key
-            yield {
-                "consumer_uuid": reservation.claim.consumer,
-                "host": host,
-                "node": node,
-                **move.made,
-                **amounts.to_columns(reservation.amount),
-                "flavor_id": terms.flavor_id,
-                "source_host": terms.source_host,
-                "request_id": one.request_id,
-                "answer": answer_to_text(selections),
-                "created_at": utc(terms.created_at),
-                "expires_at": utc(terms.expires_at),
-            }
-
 
 def _open(batch: Iterable[Write]) -> list[Write]:
     return [each for each in batch if each.result is None]
+
+
+def _consumers(batch: Iterable[Write]) -> list[str]:
+    several = [each for one in _open(batch) for each in one.decided.reservations]
+    return [each.claim.consumer for each in several]
+
+
+def _values(one: Write, moves: Mapping[Key, Move]) -> Iterator[Values]:
+    """The rows of the claims of one request."""
+    decided = one.decided
+    for reservation, selections in zip(decided.reservations, decided.selections, strict=True):
+        terms, (host, node) = reservation.terms, reservation.key
+        yield {
+            "consumer_uuid": reservation.claim.consumer,
+            "host": host,
+            "node": node,
+            **moves[reservation.key].made,
+            **amounts.to_columns(reservation.amount),
+            "flavor_id": terms.flavor_id,
+            "source_host": terms.source_host,
+            "request_id": one.request_id,
+            "answer": answer_to_text(selections),
+            "created_at": utc(terms.created_at),
+            "expires_at": utc(terms.expires_at),
+        }

@@ -172,7 +172,8 @@ def _write_later(self: Any, request_id: str, decided: Any) -> Any:
 
 def _write_rows(self: Any, moves: Any, values: Any, existing: Any) -> Any:
     made_up = (statements.Row(id=-n, closed_at=None, **each) for n, each in enumerate(values, 1))
-    return _WRITE_ROWS(self, moves, values, existing) or [*made_up]
+    found = _WRITE_ROWS(self, moves, values, existing)
+    return found or {row.consumer_uuid: row for row in made_up}
 
 
 _WRITE, _WRITE_ROWS = ClaimWriter.write, ClaimWriter._write_rows

@@ -369,16 +369,22 @@ def test_what_waits_for_a_write_is_written_together(fleet, worker, monkeypatch, 
 
 def test_a_claim_that_is_made_stays_whatever_befalls_the_next_write(fleet, worker, monkeypatch):
     """The write under way takes it along; the one that its caller waits for is of others."""
-    one, name = worker(), a_name()
-    pending = one.decide("req-1", GB, name)
-    writer = one.driver.claims.writer
+    one, name, error = worker(), a_name(), sa.exc.OperationalError("", {}, Exception("gone"))
+    pending, other = one.decide("req-1", GB, name), one.decide("req-2", GB, a_name())
+    writer, next_one = one.driver.claims.writer, Write("req-2", other.decided)
+
+    def fail(_batch):
+        raise error
 
     def write_two():
         writer._write_waiting()
-        raise sa.exc.OperationalError("", {}, Exception("gone"))
+        writer._waiting.append(next_one)
+        monkeypatch.setattr(writer, "_write_together", fail)
+        writer._write_waiting()
 
     monkeypatch.setattr(writer, "_write_all", write_two)
     assert pending.book() == Booked(pending.decided.selections)
+    assert next_one.result is error
     assert [fleet.claims()[name]] == pending.hosts
     fleet.check()
 
