@@ -11,7 +11,7 @@ from scheduler.hosts import instances, rows
 from scheduler.hosts.columns import NEVER, seconds
 from scheduler.hosts.host_state import TOPOLOGY, Fitting, consume
 from scheduler.hosts.instances import End
-from scheduler.hosts.table import HostTable
+from scheduler.hosts.table import HostTable, Key
 from scheduler.semantics import Ratios
 
 #: Finding for a claim that is over, for an operator.
@@ -28,7 +28,6 @@ OVERBOOKED = "overbooked"
 NOT_LEFT = "beside what is reported and claimed before it the host has not what it takes"
 #: A new instance may be written a little later than its claim.
 NEW_SECONDS = 60.0
-Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)

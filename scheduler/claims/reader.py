@@ -148,7 +148,6 @@ class ClaimReader:
         """Take what *read* has found for known, and so the reports of that time."""
         self.read_at = read.at
         self.know(read.there)
-        self.know([(row.id, row.generation) for row in read.rows])
         self.written -= read.there
         if read.newest is not None:
             self._all_read_at = read.at

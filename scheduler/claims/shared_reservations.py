@@ -223,6 +223,7 @@ class SharedReservations(Reservations):
             self._start_over(read)
         if read.number <= self._stale:
             return
+        self.reader.know([(row.id, row.generation) for row in read.rows])
         for row in read.rows:
             if row.id in self._of_id or row.id in self.over:
                 continue
@@ -258,7 +259,6 @@ class SharedReservations(Reservations):
         reservation.claim = Claim(row.consumer_uuid, since=since)
         self.add(reservation)
         self._attach(reservation, row)
-        self.reader.know([(row.id, row.generation)])
 
     def _follow(self, row: Any, key: Key, *, is_own: bool) -> None:
         """Know the generation that the claim of *row* has made, if it made it of the known one."""
