@@ -84,8 +84,8 @@ class ClaimWriter:
         try:
             self._write_all()
         finally:
-            with self.lock:
-                self._end(_open([one]))  # its thread is to end
+            if one.result is None:  # its thread is to end
+                self._end([one])
         if isinstance(one.result, BaseException):
             raise one.result
         result: Result = one.result
@@ -122,8 +122,7 @@ class ClaimWriter:
                 LOG.debug("Claims of %d requests are written one by one: %s", len(left), error)
                 for one in left:
                     self._write([one])
-            with self.lock:
-                self._end(_open(left), error)
+            self._end(left, error)
 
     def _write_together(self, batch: list[Write]) -> None:
         reads = False
@@ -146,8 +145,7 @@ class ClaimWriter:
                 self._end_locked(batch, moves)
             else:
                 return
-        with self.lock:
-            self._end(_open(batch))
+        self._end(batch)
 
     def _valid_moves(self, batch: list[Write]) -> dict[Key, Move]:
         """Moves of the hosts of *batch* to new generations; decisions that do not hold are lost."""
@@ -166,16 +164,14 @@ class ClaimWriter:
             if found.keys().isdisjoint(consumers):
                 continue
             if (answer := self.earlier_answer(consumers, one.request_id)) is not None:
-                with self.lock:
-                    self._end([one], answer)
+                self._end([one], answer)
         return found
 
     def _claim(self, batch: list[Write], moves: dict[Key, Move], existing: dict[str, Any]) -> None:
         """Write the claims of *batch* in place of the *existing*."""
         moves = {key: moves[key] for one in batch for key in one.keys}
         values = [each for one in batch for each in _values(one, moves)]
-        generations = {move.generation for move in moves.values()}
-        self.reservations.in_flight |= generations
+        self.reservations.in_flight = {move.generation for move in moves.values()}
         try:
             rows = self._write_rows(moves, values, existing)
             with self.lock:
@@ -187,7 +183,7 @@ class ClaimWriter:
                 for one in batch:
                     one.result = Booked(one.decided.selections)
         finally:
-            self.reservations.in_flight -= generations
+            self.reservations.in_flight = set()
 
     def _write_rows(
         self, moves: dict[Key, Move], values: list[Values], existing: dict[str, Any]
@@ -211,10 +207,10 @@ class ClaimWriter:
             LOG.warning("The connection broke while claims were written; looking what is there")
         with self.lock:  # a read may have followed these generations, which are in doubt now
             self.reservations.forget(moves)
-        generations = {move.generation for move in moves.values()}
         with self.database.read() as connection:
             found = claim_rows.of_consumers(connection, consumers)
-        return {name: row for name, row in found.items() if row.generation in generations}
+        made = self.reservations.in_flight
+        return {name: row for name, row in found.items() if row.generation in made}
 
     def _end_moved(self, batch: list[Write], moves: Mapping[Key, Move]) -> None:
         """Outdate what was decided on hosts that others claimed on; lose all if nobody did."""
@@ -223,7 +219,7 @@ class ClaimWriter:
             counted = self.reservations.counted
             if all(counted.get(key, ())[:2] == move[:2] for key, move in moves.items()):
                 self.reservations.forget(moves)
-                self._end(_open(batch))
+                self._end(batch)
 
     def _end_locked(self, batch: list[Write], moves: Mapping[Key, Move]) -> None:
         """Lose what was decided on hosts that somebody, who may be stopped, holds a lock on."""
@@ -239,20 +235,20 @@ class ClaimWriter:
             "Locked by others for too long: %s", ", ".join(sorted(key[0] for key in locked))
         )
         lost = [each for each in _open(batch) if not locked.isdisjoint(each.keys)]
-        with self.lock:
-            self._end(lost or _open(batch), Lost(locked=locked))
+        self._end(lost or batch, Lost(locked=locked))
 
     def _end(self, batch: Iterable[Write], result: Any = LOST) -> None:
-        """Give back what was decided.
+        """Give back what was decided, where the end of it is still open.
 
         After an error of the database it may be written all the same, and a read that was under
         way has left it to this write: the next read learns it anew.
         """
-        for one in batch:
-            self.reservations.release_all(one.decided.reservations)
-            if isinstance(result, FAILURES):
-                self.reservations.forget(one.keys)
-            one.result = result
+        with self.lock:
+            for one in _open(batch):
+                self.reservations.release_all(one.decided.reservations)
+                if isinstance(result, FAILURES):
+                    self.reservations.forget(one.keys)
+                one.result = result
 
 
 def _open(batch: Iterable[Write]) -> list[Write]:
