@@ -114,7 +114,7 @@ def newest(connection: Connection) -> Pair:
 
 def open_ids(connection: Connection, there: Collection[Pair]) -> tuple[bool, set[int]]:
     """True if all claims of *there* are, open or closed; and the ids of all open claims."""
-    found, ids = _ids_where(connection, _is_any(there), "claims.closed_at IS NULL")
+    found, ids = _ids_where(connection, _has_any(there), "claims.closed_at IS NULL")
     return len(found) == len(there), ids
 
 
@@ -130,7 +130,7 @@ def changed_ids(
     """
     came = f"id > {number} OR id IN ({_texts(missed)})"
     closed = f"closed_at >= '{since.replace(microsecond=0).isoformat(' ')}'"
-    found, ids, closed_ids = _ids_where(connection, _is_any(there), came, closed)
+    found, ids, closed_ids = _ids_where(connection, _has_any(there), came, closed)
     return len(found) == len(there), ids, closed_ids
 
 
@@ -150,10 +150,10 @@ def _ids_where(connection: Connection, *conditions: str) -> list[set[int]]:
     return [set(map(int, text.split(","))) if text else set() for text in found]
 
 
-def _is_any(several: Iterable[Pair]) -> str:
-    """The condition that picks the rows with these ids and generations."""
-    each_is = (f"id = {number} AND generation = {generation}" for number, generation in several)
-    return " OR ".join(each_is) or "FALSE"
+def _has_any(several: Collection[Pair]) -> str:
+    """The condition for rows with these ids and generations: no two writes have one in common."""
+    ids, generations = (_texts(each[place] for each in several) for place in (0, 1))
+    return f"id IN ({ids}) AND generation IN ({generations})"
 
 
 def _texts(numbers: Iterable[int]) -> str:
@@ -356,7 +356,9 @@ def _claim_on_mariadb(connection: Connection, write: _Write) -> Sequence[Any]:
     row = _marks(VALUES)
     text = _MARIADB.format(
         next=" ".join(f"WHEN {number} THEN {after}" for number, _expected, after in moves),
-        expected=_is_any((number, expected) for number, expected, _after in moves),
+        expected=" OR ".join(
+            f"id = {number} AND generation = {expected}" for number, expected, _after in moves
+        ),
         hosts=len(moves),
         retire=_MARIADB_RETIRE * len(retired),
         names=", ".join(VALUES),

@@ -156,6 +156,16 @@ def test_a_claim_whose_forerunner_was_never_seen_calls_for_a_read_of_all(fleet, 
     assert watching.free_mb()["h1"] == 2 * GB
 
 
+@pytest.mark.usefixtures("watching")
+def test_claims_that_have_to_be_there_are_told_from_others(fleet):
+    """However many: there are thousands where reads are rare."""
+    several = [(number, number) for number in range(101, 3101)]
+    with fleet.database.read() as connection:
+        assert claim_rows.open_ids(connection, [(100, 1)]) == (True, {100})
+        assert claim_rows.open_ids(connection, [(100, 2)]) == (False, {100})
+        assert claim_rows.open_ids(connection, several) == (False, {100})
+
+
 @pytest.fixture
 def tokyo(monkeypatch):
     """The zone of this process, far from UTC."""
