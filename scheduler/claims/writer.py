@@ -136,6 +136,8 @@ class ClaimWriter:
             try:
                 self._claim(_open(batch), moves, existing)
             except db_exception.DBDuplicateEntry:
+                if reads and len(_open(batch)) > 1:
+                    raise  # two of them may be for one instance
                 LOG.debug("Another worker has just claimed for one of the same instances")
                 reads = True
             except claim_rows.Moved:

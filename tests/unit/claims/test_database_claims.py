@@ -78,6 +78,19 @@ def test_a_value_that_no_column_holds_fails_its_own_request(fleet, worker):
     assert one.hosts("req-3", GB, a_name())
 
 
+def test_two_requests_for_one_instance_are_no_matter_of_their_neighbours(fleet, worker):
+    """The second one replaces the claim of the first, as if it had come a moment later."""
+    one, name, other = worker(), a_name(), a_name()
+    several = [one.decide(f"req-{n}", GB, each) for n, each in enumerate((name, other, name))]
+    batch = [Write(f"req-{number}", each.decided) for number, each in enumerate(several)]
+    one.driver.claims.writer._write(batch)
+    assert [type(each.result) for each in batch] == [Booked] * 3
+    assert fleet.claims() == {other: several[1].hosts[0], name: several[2].hosts[0]}
+    for _ in range(2):
+        one.manager.refresh()
+    assert sum(one.free_mb().values()) == (12 - 2) * GB
+
+
 def test_an_arrival_is_counted_once_all_the_time(fleet, worker):
     one, other = worker(), worker()
     name = a_name()
