@@ -7,3 +7,4 @@ from tests.unit.claims.test_database_claims import *  # noqa: F403
 from tests.unit.claims.test_going_back import *  # noqa: F403
 from tests.unit.claims.test_reader import *  # noqa: F403
 from tests.unit.claims.test_refusals import *  # noqa: F403
+from tests.unit.claims.test_writer import *  # noqa: F403
