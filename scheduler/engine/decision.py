@@ -81,7 +81,7 @@ def decide(
             placement = decision.place(request, uuids, count, alternates)
         except BaseException:
             restore_bounds(policy.weighers, bounds)
-            decision.undo()
+            reservations.release_all(decision.made)
             raise
     reservations.confirm(placement.reservations)
     return placement
@@ -108,11 +108,6 @@ class _Decision:
         down_seconds = policy.service_down_time_seconds
         self.scope = Scope(self.reservations.table, self.now, down_seconds, policy.fitting)
         self.ends_at = time.monotonic() + policy.most_seconds
-
-    def undo(self) -> None:
-        self.record.placed_before_failure = len(self.made)
-        for reservation in reversed(self.made):
-            self.reservations.release(reservation)
 
     def place(self, request: Any, uuids: Sequence[str], count: int, alternates: int) -> Placement:
         hosts: list[HostState] = []

@@ -167,7 +167,6 @@ class DecisionRecord:
     chosen: list[Pair] = field(default_factory=list)
     #: Per instance the hosts to try when the chosen one fails, best first.
     alternates: list[list[Pair]] = field(default_factory=list)
-    placed_before_failure: int = 0
     #: Age of the state decided on, in seconds; None when nothing was ever read.
     state_age_seconds: float | None = None
     #: uuids of the cells whose hosts were left out because they did not answer.

@@ -38,7 +38,7 @@ TOP_SHOWN: Final = 5
 #: Attributes of a record that are in its dict as they are.
 _AS_THEY_ARE: Final = (
     *("sequence", "request_id", "num_instances", "driver", "outcome", "fault_id", "fleet"),
-    *("state_age_seconds", "filters_skipped", "placed_before_failure"),
+    *("state_age_seconds", "filters_skipped"),
 )
 
 
