@@ -77,7 +77,6 @@ class Refusal:
     """The reason why instance number *index* got no host."""
 
     index: int
-    hosts: int
     findings: list[Finding]
     #: Hosts that passed every filter and could not be given out: others may have claimed them.
     held: int = 0
@@ -150,7 +149,7 @@ def _examine(verdicts: Verdicts, hosts: Candidates, request: Any, index: int) ->
     """Find out why none of *hosts* was given out for instance number *index*."""
     filters, removed = verdicts.filters, verdicts.removed()
     held = len(hosts) - sum(len(rows) for _verdict, rows in removed)
-    refusal = Refusal(index, len(hosts), [], held)
+    refusal = Refusal(index, [], held)
     examined: list[tuple[int, int, Example]] = []
     for (number, code), rows in removed:
         each = Candidates(hosts.scope, rows)

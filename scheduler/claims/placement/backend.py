@@ -171,8 +171,7 @@ class _Claiming(backend.Claiming):
         finally:
             if not isinstance(result, backend.Booked):
                 with self._host_manager.lock:
-                    for each in reversed(decided.reservations):
-                        self._host_manager.reservations.release(each)
+                    self._host_manager.reservations.release_all(decided.reservations)
         return result
 
     def refused(self, error: errors.NovaException) -> backend.Lost | backend.Repeated:

@@ -130,7 +130,7 @@ def test_an_explanation_ends_with_the_moves_that_make_room(
         file.write("[DEFAULT]\ntransport_url = fake://\n")
     told = DecisionRecord("req-1", ("u1",), 1, 7, outcome="no_host_fits", failure="No")
     told.request = a_request(flavor={"name": flavor}, **asked)
-    told.refusal = Refusal(0, 3, [Finding(reason, "ram.short", "too little", 3)])
+    told.refusal = Refusal(0, [Finding(reason, "ram.short", "too little", 3)])
     database = Database(fleet.urls["a"])
     store = Store(database, "sched1", 7, 1000)
     store.put(told)

@@ -62,7 +62,7 @@ def test_reasons_that_refused_the_most_requests_come_first():
 
 def test_of_a_later_instance_its_own_reasons_count():
     recent, record = RecentDecisions(lambda: 0.0), a_record("no_host_fits", other=1)
-    record.refusal = Refusal(7, 10, [], filters=[FilterCount("RamFilter", 10, 0, {"short": 10})])
+    record.refusal = Refusal(7, [], filters=[FilterCount("RamFilter", 10, 0, {"short": 10})])
     recent.note(record)
     found = reasons_in(recent.counts()["reasons"])
     assert found == {("RamFilter", "short"): (1, 10), BEFORE: (1, 2)}
