@@ -2,6 +2,5 @@
 
 A case states configuration, database rows and a request; its answer says which hosts pass each
 filter, the limits, the weights and the choice.  ``cases`` reads, ``deciding`` answers on its rows,
-``comparing`` and ``outcome`` judge.
-Only ``evaluate`` of the command line imports this package.
+``outcome`` judges.  Only ``evaluate`` of the command line imports this package.
 """

@@ -17,6 +17,8 @@ STANDARD_INPUT = "-"
 
 Case = Mapping[str, Any]
 """One scenario, with the keys of the format; ``fleet`` is the database at its beginning."""
+Answer = dict[str, Any]
+"""Decision on a case, with the keys of the format's ``expect``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.drivers.loading import host_manager_class
 from scheduler.engine.evaluation import NOT_ASKED, PASSES
 from scheduler.engine.record import DecisionRecord
-from scheduler.evaluation.cases import Behaviour, Case
-from scheduler.evaluation.comparing import Answer
+from scheduler.evaluation.cases import Answer, Behaviour, Case
 from scheduler.filters import trusted_filter
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.host_manager import HostManager
@@ -114,18 +113,17 @@ class _Scheduler:
     def ask(self, content: Mapping[str, Any]) -> Answer:
         """Answer the request of the case or of one of its steps."""
         before = self.driver.recorder.records.last_sequence
-        selections: list[list[objects.Selection]] = []
         failure: errors.NovaException | None = None
         try:
-            selections = self._select(content)
+            self._select(content)
         except errors.NovaException as error:
             failure = error
         record = next(iter(self.driver.recorder.records.since(before)), None)
         answer: Answer = {} if record is None else _recorded(record, self.driver)
         if failure is not None:
             self._failed(answer, failure)
-        elif record is None or (record.is_forced and len(set(record.drawn_from)) <= 1):
-            self._choice(answer, selections)
+        elif record is not None and record.is_forced and len(set(record.drawn_from)) <= 1:
+            self._choice(answer, record)
         if not answer.get("limits"):
             answer.pop("limits", None)
         return answer
@@ -146,25 +144,23 @@ class _Scheduler:
         if isinstance(error, errors.NoValidHost):
             answer.setdefault("passed", [])
 
-    def _select(self, content: Mapping[str, Any]) -> list[list[objects.Selection]]:
+    def _select(self, content: Mapping[str, Any]) -> None:
         arguments: dict[str, Any] = dict(content.get("legacy", {}))
         if "request" in content:
             arguments["spec_obj"] = objects.from_primitive(content["request"])
             if self._behaviour.names_instances:
                 arguments["instance_uuids"] = content.get("instance_uuids")
-        return self._manager.select_destinations(
+        self._manager.select_destinations(
             self.context, **arguments, return_objects=True, return_alternates=self._wants_alternates
         )
 
-    def _choice(self, answer: Answer, selections: list[list[objects.Selection]]) -> None:
+    def _choice(self, answer: Answer, record: DecisionRecord) -> None:
         if isinstance(self.driver, ChanceScheduler):  # which leaves the node open
-            answer["selected"] = [[first.service_host, None] for first, *_others in selections]
+            answer["selected"] = [[host, None] for host, _node in record.chosen]
             return
-        answer["selected"] = [_pair(first) for first, *_others in selections]
+        answer["selected"] = [list(pair) for pair in record.chosen]
         if self._wants_alternates:
-            answer["alternates"] = [
-                [_pair(each) for each in others] for _first, *others in selections
-            ]
+            answer["alternates"] = [[list(pair) for pair in row] for row in record.alternates]
         answer["state_after"] = {
             f"{host}/{node}": self._state(host, node) for host, node in answer["selected"]
         }
@@ -238,7 +234,3 @@ def _name(table: HostTable, row: int) -> str:
 def _pairs(table: HostTable, rows: np.ndarray) -> list[list[str | None]]:
     """Host and node of each, sorted."""
     return sorted(list(table.keys[row]) for row in rows.tolist())
-
-
-def _pair(selection: objects.Selection) -> list[str]:
-    return [selection.service_host, selection.nodename]
