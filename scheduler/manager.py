@@ -159,10 +159,10 @@ class SchedulerManager:
         else:
             given = (request_spec, filter_properties, spec, instance_uuids, alternates)
             chosen = self.replies.once(key, given, decide, notify)
-        if return_objects:
-            return chosen
         older = objects.older_for(None if spec_obj is NOT_GIVEN else spec)
-        return [as_dict(each, older.get("NUMATopologyLimits")) for each in chosen]
+        if not return_objects:
+            return [as_dict(each, older.get("NUMATopologyLimits")) for each in chosen]
+        return [[each.encoded(older) for each in row] for row in chosen] if older else chosen
 
     def _decide(
         self,

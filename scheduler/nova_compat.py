@@ -95,19 +95,15 @@ def driver(conf: cfg.ConfigOpts) -> Mapping[str, Any]:
     """``scheduler.driver``, whose functions connect when first called (page scheduling, 13.1)."""
 
     @functools.cache
-    def database() -> Database:
-        return Database.from_conf(conf)
+    def rows() -> InstanceRows:
+        notifier = Notifier(get_notification_transport(conf), f"{SERVICE}.{conf.host}")
+        return InstanceRows(Database.from_conf(conf), notifier, conf.host)
 
-    @functools.cache
-    def notifier() -> Notifier:
-        return Notifier(get_notification_transport(conf), f"{SERVICE}.{conf.host}")
+    def later(name: str) -> Callable[..., Any]:
+        return lambda *given, **named: getattr(rows(), name)(*given, **named)
 
-    rows = InstanceRows(database, notifier, conf.host)
-    return {
-        "Scheduler": Scheduler,
-        "instance_update_db": rows.instance_update_db,
-        "handle_schedule_error": rows.handle_schedule_error,
-    }
+    functions = ("instance_update_db", "handle_schedule_error")
+    return {"Scheduler": Scheduler, **{name: later(name) for name in functions}}
 
 
 Source = str | Mapping[str, str] | Callable[[cfg.ConfigOpts], Mapping[str, Any]]

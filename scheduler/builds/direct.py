@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,13 +25,10 @@ RUN_INSTANCE = "run_instance"
 
 @dataclass(frozen=True)
 class InstanceRows:
-    """Changes rows of instances, and notifies of failed builds.
+    """Changes rows of instances, and notifies of failed builds; *host* is named in faults."""
 
-    *database* and *notifier* may connect when they are first called; *host* is named in faults.
-    """
-
-    database: Callable[[], Database]
-    notifier: Callable[[], Notifier]
+    database: Database
+    notifier: Notifier
     host: str
 
     def instance_update_db(
@@ -45,7 +42,7 @@ class InstanceRows:
             )
             return instances.get(conn, instance_uuid)
 
-        return self.database().write_retrying(taken_off_its_host)
+        return self.database.write_retrying(taken_off_its_host)
 
     def handle_schedule_error(
         self, context: Any, ex: BaseException, instance_uuid: str, request_spec: Mapping[str, Any]
@@ -74,22 +71,22 @@ class InstanceRows:
             instances.add_fault(conn, instance_uuid, fault.code, fault.message, fault.details, host)
 
         try:
-            self.database().write_retrying(write)
+            self.database.write_retrying(write)
         except errors.InstanceNotFound:
             LOG.warning("Instance %s disappeared during scheduling", instance_uuid)
             return
         payload = notifications.legacy_failure(request_spec, instance_uuid, method, ex, vm_state)
-        self.notifier().error(context, f"{SERVICE}.{method}", payload)
+        self.notifier.error(context, f"{SERVICE}.{method}", payload)
 
     def join_group(self, instance_uuid: str, group: str) -> None:
         """Note in the system metadata that the instance belongs to *group*."""
-        self.database().write_retrying(
+        self.database.write_retrying(
             lambda conn: instances.set_system_metadata(conn, instance_uuid, "group", group)
         )
 
     def group_members(self, group: str) -> dict[str, str | None]:
         """The living instances whose system metadata names *group*, each with its host."""
-        with self.database().read() as connection:
+        with self.database.read() as connection:
             return instances.homes_by_system_metadata(connection, "group", group)
 
 
@@ -110,7 +107,6 @@ class DirectBuilds:
 
     rows: InstanceRows
     compute: ComputeClient
-    notifier: Notifier
     max_attempts: int
 
     def reconfigure(self, conf: cfg.ConfigOpts) -> None:
@@ -205,8 +201,8 @@ class DirectBuilds:
         )
 
     def _notify(self, phase: str, context: Any, payload: dict[str, Any]) -> None:
-        if self.notifier.enabled:
-            self.notifier.info(context, f"{EVENT}.{phase}", objects.to_plain(payload))
+        if self.rows.notifier.enabled:
+            self.rows.notifier.info(context, f"{EVENT}.{phase}", objects.to_plain(payload))
 
 
 @dataclass

@@ -13,7 +13,7 @@ from oslo_messaging.transport import RPCTransport
 
 from scheduler import concurrency, drivers, errors, plugins
 from scheduler.builds.direct import SERVICE, DirectBuilds, InstanceRows
-from scheduler.builds.tasks import OlderTasks
+from scheduler.builds.tasks import HavanaTasks, IcehouseTasks
 from scheduler.claims import loading
 from scheduler.conf import filter_scheduler, rereading, startup
 from scheduler.daemon import preflight
@@ -39,7 +39,7 @@ from scheduler.pci.aliases import parse_aliases
 from scheduler.recording.journal import Journal
 from scheduler.rpc.client import ComputeClient
 from scheduler.rpc.context import get_admin_context
-from scheduler.rpc.dispatcher import BaseAPI, HavanaEndpoint, IcehouseEndpoint, SchedulerEndpoint
+from scheduler.rpc.dispatcher import BaseAPI, SchedulerEndpoint
 from scheduler.rpc.server import Server
 from scheduler.rpc.transport import (
     flush_spans,
@@ -85,7 +85,7 @@ def build_manager(
     host_manager = load_host_manager(conf, reader, reservations)
     host_manager.keep_time_by(clock)
     claims = loading.claims_from_conf(conf, host_manager, drivers.called_class(conf))
-    notifier = None if builds is None else builds.notifier
+    notifier = None if builds is None else builds.rows.notifier
     driver = drivers.load(conf, host_manager, claims=claims, builds=builds, notifier=notifier)
     return SchedulerManager(conf, driver, notifications)
 
@@ -94,8 +94,8 @@ def direct_builds(
     conf: cfg.ConfigOpts, database: Database, compute: ComputeClient, notifier: Notifier
 ) -> DirectBuilds:
     """Builds that the scheduler sends to hosts itself, for callers up to Juno."""
-    rows = InstanceRows(lambda: database, lambda: notifier, conf.host)
-    return DirectBuilds(rows, compute, notifier, conf.scheduler.max_attempts)
+    rows = InstanceRows(database, notifier, conf.host)
+    return DirectBuilds(rows, compute, conf.scheduler.max_attempts)
 
 
 class Service(Worker):
@@ -159,8 +159,7 @@ class Service(Worker):
         self._task = task = self._periodic_task(manager)
         ending.callback(task.stop)
         serve_introspection(conf, manager, self.table, transport, ending)
-        tasks = OlderTasks(builds, manager, databases.main)
-        self._server = self._new_server(transport, manager, tasks)
+        self._server = self._new_server(transport, builds, manager)
         self._server.serve(ending)  # waits for the broker for as long as it takes
         self._start_tasks(manager, databases, ending)
         heartbeat.start()
@@ -223,10 +222,10 @@ class Service(Worker):
             task.start(delay_seconds)
 
     def _new_server(
-        self, transport: RPCTransport, manager: SchedulerManager, tasks: OlderTasks
+        self, transport: RPCTransport, builds: DirectBuilds, manager: SchedulerManager
     ) -> Server:
         """The answering of requests on the topic."""
-        older = (HavanaEndpoint(tasks), IcehouseEndpoint(tasks))
+        older = HavanaTasks(builds, manager), IcehouseTasks(builds, manager)
         endpoints = [SchedulerEndpoint(manager), *older, BaseAPI(SERVICE)]
         return Server(transport, self._topic, self._conf.host, endpoints, self._in_flight)
 

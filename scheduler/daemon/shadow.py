@@ -9,7 +9,6 @@ from oslo_config import cfg
 from oslo_messaging.transport import RPCTransport
 
 from scheduler import errors
-from scheduler.builds.tasks import OlderTasks
 from scheduler.claims import loading
 from scheduler.daemon import service
 from scheduler.daemon.periodic import RepeatingTask
@@ -70,10 +69,9 @@ class ShadowService(service.Service):
     """The worker of a shadow: it takes copies, and looks for outcomes."""
 
     def _new_server(
-        self, transport: RPCTransport, manager: SchedulerManager, tasks: OlderTasks
+        self, transport: RPCTransport, _builds: Any, manager: SchedulerManager
     ) -> Server:
         """Serve copies; those of builds, which callers up to Juno send, are left alone."""
-        del tasks
         topic = f"{self._topic}.{self._conf.host}"
         connection.TEMPORARY.add(topic)
         connection.COPIED[topic] = self._topic

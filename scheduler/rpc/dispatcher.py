@@ -1,9 +1,7 @@
 """From a message to the method that serves it, and from any failure to an answer.
 
-The methods of the scheduler's topic are those of the endpoints, and nothing else (reference page
-rpc, 1, 7 and 8).  One endpoint serves one major version.  A call goes to the method of the same
-name of what is behind the endpoint; whatever else that has stays out of reach.  Versions are those
-in which a method appeared.
+The methods of a topic are those of its endpoints that are exposed, and nothing else (reference page
+rpc, 1, 7 and 8).  One endpoint serves one major version: ``target`` says which.
 
 Whatever arrives, the caller gets an answer and the server goes on serving.  The library answers
 with the traceback of whatever is raised; here a caller gets class, text and keywords, and never
@@ -24,7 +22,6 @@ from oslo_utils import versionutils
 
 from scheduler import errors
 from scheduler.explain.recorder import identified
-from scheduler.objects import WireObject, older_for
 from scheduler.rpc.in_flight import CallMonitor, InFlightRequests
 from scheduler.rpc.messages import LONGEST_NAME, REFUSED, refusal
 
@@ -44,6 +41,8 @@ UNKNOWN_METHOD: Final = "UnknownMethod"
 """The name under which calls of unknown methods, or versions of them, are counted."""
 PING: Final = "oslo_rpc_server_ping"
 """The library's own method, which every server has with ``[DEFAULT] rpc_ping_enabled``."""
+LOGGED: Final = (errors.NO_HOST_FITS, errors.ATTEMPTS_EXHAUSTED, errors.STATE_TOO_OLD)
+"""Codes of refusals that the line on the decision tells of, as it does of faults with an id."""
 NOT_SERVED: Final = (oslo_messaging.NoSuchMethod, oslo_messaging.UnsupportedVersion)
 """There is no such method, or not in this version."""
 
@@ -206,8 +205,8 @@ def _answer_to(error: Exception, message: Mapping[str, Any], context: Any) -> Ex
 
     A mistake of the caller is one line in the log; a fault of this service gets an id.
     """
-    if isinstance(error, oslo_messaging.ExpectedException):
-        return error.exc_info[1]
+    if errors.code_of(error) in LOGGED or "fault_id" in getattr(error, "kwargs", ()):
+        return error
     method = f"{message.get('method')!s:.100}"
     if isinstance(error, ArgumentMismatch):
         error = TypeError(str(error))  # as Nova's services answer
@@ -226,117 +225,28 @@ def _is_refusal(error: BaseException) -> bool:
     return int(error.kwargs.get("code", error.code)) < SERVER_FAULT_CODE
 
 
-# --- the endpoints ---------------------------------------------------------------------------
-
-FORMS: Final[Mapping[str, tuple[type, ...]]] = {
-    "request_spec": (dict,),
-    "filter_properties": (dict, type(None)),
-    "host": (str,),
-}
-"""Types of arguments below 4.3, where the request is two dicts and no object."""
-
-
-def forwarded(name: str, to: str = "") -> Any:
-    """An RPC method *name* that hands its arguments to the method *to*, by default of its name."""
-
-    @oslo_messaging.expose
-    def method(self: _Endpoint, context: Any, **arguments: Any) -> Any:
-        return self.call(to or name, context, arguments)
-
-    method.__name__ = name
-    return method
-
-
-class _Endpoint:
-    """Hands calls on to *behind*."""
-
-    def __init__(self, behind: Any) -> None:
-        self._behind = behind
-
-    def call(self, name: str, context: Any, arguments: dict[str, Any]) -> Any:
-        """Call the method *name*, if *arguments* are its own."""
-        method = getattr(self._behind, name)
-        try:
-            return method(context, **arguments)
-        except TypeError:
-            _require_fit(method, arguments)
-            raise
-
-
-class SchedulerEndpoint(_Endpoint):
-    """Version 4.5, which serves every message of 4.0 to 4.5, in front of the manager."""
+class SchedulerEndpoint:
+    """Version 4.5, which serves every message of 4.0 to 4.5: methods of the *manager*."""
 
     target = oslo_messaging.Target(version="4.5")
+    METHODS: Final = (
+        "select_destinations",  # 4.0
+        *("update_aggregates", "delete_aggregate"),  # 4.1
+        *("update_instance_info", "delete_instance_info", "sync_instance_info"),  # 4.2
+    )
 
+    def __init__(self, manager: Any) -> None:
+        for name in self.METHODS:
+            setattr(self, name, _exposed(getattr(manager, name)))
+
+
+def _exposed(method: Callable[..., Any]) -> Callable[..., Any]:
     @oslo_messaging.expose
-    def select_destinations(self, context: Any, **arguments: Any) -> Any:
-        """Choose hosts (4.0 to 4.5)."""
-        try:
-            chosen = self.call("select_destinations", context, arguments)
-        except errors.NovaException as error:
-            if errors.code_of(error) == errors.INVALID_REQUEST:
-                raise
-            raise oslo_messaging.ExpectedException() from error  # the manager has logged it
-        if arguments.get("return_objects") and (older := older_for(arguments.get("spec_obj"))):
-            return [[each.encoded(older) for each in row] for row in chosen]
-        return chosen
+    @functools.wraps(method)
+    def call(context: Any, **arguments: Any) -> Any:
+        return method(context, **arguments)
 
-    update_aggregates = forwarded("update_aggregates")  # 4.1
-    delete_aggregate = forwarded("delete_aggregate")  # 4.1
-    update_instance_info = forwarded("update_instance_info")  # 4.2
-    delete_instance_info = forwarded("delete_instance_info")  # 4.2
-    sync_instance_info = forwarded("sync_instance_info")  # 4.2
-
-
-class _OlderEndpoint(_Endpoint):
-    """Methods of both versions from Grizzly to Juno, in front of the older tasks."""
-
-    def call(self, name: str, context: Any, arguments: dict[str, Any]) -> Any:
-        """Check the types of arguments before the call; refusals are no errors of this service."""
-        try:
-            _check_forms(arguments)
-            return super().call(name, context, arguments)
-        except (errors.NoValidHost, errors.StateUnavailable) as error:
-            raise oslo_messaging.ExpectedException() from error
-
-    run_instance = forwarded("run_instance")  # 2.0; ``legacy_bdm_in_spec`` since 2.9
-    prep_resize = forwarded("prep_resize")  # 2.0
-    select_hosts = forwarded("select_hosts")  # 2.6
-
-
-class HavanaEndpoint(_OlderEndpoint):
-    """Version 2.9, which serves every message of 2.0 to 2.9."""
-
-    target = oslo_messaging.Target(version="2.9")
-
-    select_destinations = forwarded("select_destinations")  # 2.7
-    update_service_capabilities = forwarded("update_service_capabilities")  # 2.4
-    show_host_resources = forwarded("show_host_resources")  # 2.0
-
-    @oslo_messaging.expose
-    def get_backdoor_port(self, context: Any) -> None:
-        """No port of a debugging backdoor: there is none (2.5)."""
-
-    @oslo_messaging.expose
-    def create_volume(self, context: Any, **arguments: Any) -> None:
-        """Nothing: volumes have their own scheduler since Folsom (2.3)."""
-        LOG.info("Nothing done for create_volume of %s", arguments.get("volume_id"))
-
-    @oslo_messaging.expose
-    def live_migration(self, context: Any, **arguments: Any) -> None:
-        """Always refused: no release since Havana sends it, the conductor migrates (2.0)."""
-        raise errors.InvalidRequest(
-            field="method",
-            reason="live_migration is not done by this scheduler; ask the conductor to migrate",
-        )
-
-
-class IcehouseEndpoint(_OlderEndpoint):
-    """Version 3.1, for callers that count the attempts themselves."""
-
-    target = oslo_messaging.Target(version="3.1")
-
-    select_destinations = forwarded("select_destinations", to="select_counted_destinations")  # 3.0
+    return call
 
 
 class BaseAPI:
@@ -354,17 +264,3 @@ class BaseAPI:
     @oslo_messaging.expose
     def get_backdoor_port(self, context: Any) -> None:
         """No port of a debugging backdoor: there is none."""
-
-
-def _check_forms(arguments: Mapping[str, Any]) -> None:
-    """Raise InvalidRequest naming the first of *arguments* that is not of its form."""
-    for name, forms in FORMS.items():
-        if name in arguments and not isinstance(arguments[name], forms):
-            given = type(arguments[name]).__name__
-            reason = f"{forms[0].__name__} expected, {given} given"
-            raise errors.InvalidRequest(field=name, reason=reason)
-    spec = arguments.get("request_spec") or {}
-    if not isinstance(spec.get("instance_properties"), Mapping | WireObject | None):
-        raise errors.InvalidRequest(
-            field="request_spec.instance_properties", reason="a dict is needed"
-        )

@@ -26,7 +26,7 @@ from oslo_messaging._drivers import amqpdriver, impl_rabbit
 from oslo_messaging._drivers import common as driver_common
 from oslo_serialization import jsonutils
 
-from scheduler.builds.tasks import OlderTasks
+from scheduler.builds.tasks import HavanaTasks, IcehouseTasks
 from scheduler.daemon.service import build_manager, direct_builds
 from scheduler.db import tables
 from scheduler.db.databases import Databases
@@ -37,7 +37,7 @@ from scheduler.introspection.state import Subject
 from scheduler.notifications import Notifier
 from scheduler.rpc.connection import Deliveries
 from scheduler.rpc.context import ObjectSerializer
-from scheduler.rpc.dispatcher import BaseAPI, HavanaEndpoint, IcehouseEndpoint, SchedulerEndpoint
+from scheduler.rpc.dispatcher import BaseAPI, SchedulerEndpoint
 from scheduler.rpc.fastpath.traffic import Receiver
 from scheduler.rpc.messages import MessageLimits
 from scheduler.rpc.server import Server
@@ -264,12 +264,11 @@ class World:
         self.manager = build_manager(self.conf, self._databases, builds=builds)
         self.manager.driver.host_manager.clock = self._clock
         self.manager.driver.host_manager.refresh()
-        tasks = OlderTasks(builds, self.manager, database)
         subject = Subject(self.conf, self.manager, 1, 1)
         endpoints = [
             SchedulerEndpoint(self.manager),
-            HavanaEndpoint(tasks),
-            IcehouseEndpoint(tasks),
+            HavanaTasks(builds, self.manager),
+            IcehouseTasks(builds, self.manager),
             IntrospectionEndpoint(subject),
             BaseAPI("scheduler"),
         ]

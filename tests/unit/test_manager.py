@@ -8,7 +8,6 @@ from keystoneauth1.exceptions import ConnectFailure
 from scheduler import errors, objects
 from scheduler.manager import SchedulerManager
 from scheduler.rpc.context import ObjectSerializer, RequestContext
-from scheduler.rpc.dispatcher import SchedulerEndpoint
 from tests.builders import OWN_UUID, a_conf, a_request
 from tests.unit.rpc.fakes import RecordingDriver, a_selection
 
@@ -204,7 +203,7 @@ def test_selections_are_such_as_the_conductor_reads(version, selections, limits)
     found = objects.SchedulerLimits(numa_topology=NUMA_LIMITS)
     driver.answer = [[a_selection(limits=found, availability_zone="z")]]
     request = _request_of_version(version)
-    endpoint = SchedulerEndpoint(a_manager(driver))
+    endpoint = a_manager(driver)
     answer = endpoint.select_destinations(CONTEXT, spec_obj=request, return_objects=True)
     ((sent,),) = ObjectSerializer().serialize_entity(None, answer)
     assert sent[VERSION_KEY] == selections

@@ -91,10 +91,10 @@ def test_members_and_hosts_of_a_group(database):
         server_rows.destroy_instance(connection, "u2")
         left = {"instance_uuid": "u5", "key": "group", "value": "web", "deleted": 1}
         connection.execute(tables.instance_system_metadata.insert().values(left))
-    rows = InstanceRows(lambda: database, None, "s")
+    rows = InstanceRows(database, None, "s")
 
     class Havana(Scheduler):
-        builds = DirectBuilds(rows, None, None, 3)
+        builds = DirectBuilds(rows, None, 3)
 
     assert list(rows.group_members("web")) == ["u1", "u3", "u4"]
     assert Havana().group_hosts(None, "web") == ["h1", "h2"]

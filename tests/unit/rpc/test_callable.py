@@ -6,17 +6,20 @@ import pytest
 from conductor_stub.compute.endpoints import ComputeEndpoint
 from conductor_stub.compute.endpoints import OlderEndpoint as OlderCompute
 from conductor_stub.manager import BackportAPI, ComputeTaskManager
+from scheduler.builds.tasks import HavanaTasks, IcehouseTasks
 from scheduler.introspection.endpoint import IntrospectionEndpoint
-from scheduler.rpc import dispatcher, transport
+from scheduler.manager import SchedulerManager
+from scheduler.rpc import transport
+from scheduler.rpc.dispatcher import BaseAPI, SchedulerEndpoint
 
 CALLABLE = {
-    dispatcher.SchedulerEndpoint: "select_destinations update_aggregates delete_aggregate"
+    SchedulerEndpoint: "select_destinations update_aggregates delete_aggregate"
     " update_instance_info delete_instance_info sync_instance_info",
-    dispatcher.HavanaEndpoint: "run_instance prep_resize select_hosts select_destinations"
+    HavanaTasks: "run_instance prep_resize select_hosts select_destinations"
     " update_service_capabilities show_host_resources get_backdoor_port create_volume"
     " live_migration",
-    dispatcher.IcehouseEndpoint: "run_instance prep_resize select_hosts select_destinations",
-    dispatcher.BaseAPI: "ping get_backdoor_port",
+    IcehouseTasks: "run_instance prep_resize select_hosts select_destinations",
+    BaseAPI: "ping get_backdoor_port",
     IntrospectionEndpoint: "worker explain state_summary state_refresh shadow_report what_if",
     ComputeTaskManager: "build_instances schedule_and_build_instances migrate_server"
     " unshelve_instance rebuild_instance",
@@ -28,9 +31,9 @@ CALLABLE = {
 
 
 def an_endpoint(kind):
-    """One without anything behind it; introspection hangs its methods up when it is made."""
-    if kind is IntrospectionEndpoint:
-        return IntrospectionEndpoint(None)
+    """One without anything behind it; some hang their methods up when they are made."""
+    if kind in (IntrospectionEndpoint, SchedulerEndpoint):
+        return kind(SchedulerManager)
     return kind.__new__(kind)
 
 

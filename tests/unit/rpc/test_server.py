@@ -36,8 +36,8 @@ class Incoming:
         self.client_timeout = client_timeout
 
 
-def a_dispatcher(manager=None):
-    endpoints = [SchedulerEndpoint(manager), BaseAPI("scheduler")]
+def a_dispatcher(endpoint=None):
+    endpoints = [endpoint, BaseAPI("scheduler")]
     return Dispatcher(
         endpoints,
         RequestContextSerializer(),
@@ -60,7 +60,7 @@ def test_errors_reach_the_caller_and_the_log(caplog, answer, spec, logged, text)
     driver.answer = answer
     message = {"method": "select_destinations", "version": "4.5", "args": {"spec_obj": spec}}
     with caplog.at_level(logging.WARNING), pytest.raises(oslo_messaging.ExpectedException) as told:
-        a_dispatcher(a_manager(driver)).dispatch(Incoming(message))
+        a_dispatcher(SchedulerEndpoint(a_manager(driver))).dispatch(Incoming(message))
     error = told.value.exc_info[1]
     assert text in str(error)
     assert "own words" not in str(error)
@@ -142,19 +142,22 @@ def test_the_librarys_own_ping_is_answered_where_it_is_enabled(enabled):
 class FaultyManager:
     """Has a fault of its own in one method, and no argument but those named in the other."""
 
+    @oslo_messaging.expose
     def select_destinations(self, context):
         raise errors.InvalidRequest(field="f", reason="r") from ValueError("cause")
 
+    @oslo_messaging.expose
     def delete_aggregate(self, context, aggregate):
         {}["surprise"]
 
+    @oslo_messaging.expose
     def update_aggregates(self, context, aggregates):
         self.update_aggregates(context, aggregates)
 
 
 def told(method, **arguments):
     """What travels to the caller."""
-    message = {"method": method, "version": "4.5", "args": arguments}
+    message = {"method": method, "args": arguments}
     with pytest.raises(oslo_messaging.ExpectedException) as caught:
         a_dispatcher(FaultyManager()).dispatch(Incoming(message))
     failure = json.loads(driver_common.serialize_remote_exception(caught.value.exc_info))
@@ -186,11 +189,12 @@ def test_no_traceback_reaches_the_caller(method, arguments, name, text):
 def test_context_of_the_message_is_current_in_the_method():
     seen = []
 
-    class Manager:
+    class Manager(FaultyManager):
+        @oslo_messaging.expose
         def select_destinations(self, context):
             seen.append((context, oslo_context.get_current()))
 
-    message = {"method": "select_destinations", "version": "4.5", "args": {}}
+    message = {"method": "select_destinations", "args": {}}
     a_dispatcher(Manager()).dispatch(Incoming(message))
     ((given, current),) = seen
     assert given is current
