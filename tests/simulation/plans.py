@@ -134,7 +134,7 @@ def _requests(rng: random.Random) -> tuple[RequestPlan, ...]:
             at=rng.choice(waves) + rng.uniform(0, busy),
             gb=rng.choice((1, 1, 2, 3)),
             count=rng.choice((1, 1, 2)),
-            fate=rng.choice(("build", "build", "build", "fail", "cancel", "retry")),
+            fate=rng.choice(("build", "build", "build", "fail", "cancel", "retry", "twice")),
             pause=rng.choice((0.0, 0.05, 1.0, 4.0)),
         )
         for number in range(rng.randint(6, 24))

@@ -37,9 +37,9 @@ LOCKS_HELD: Final = "as it was: locks held over round trips"
 RESTORED: Final = "as it was: generations counted, tables restored"
 COMMITS_LOST: Final = "as it was: generations counted, commits lost"
 AS_IT_WAS: Final = {
-    LOCKS_HELD: (1, "unanswered"),
-    RESTORED: (184, "over"),
-    COMMITS_LOST: (214, "over"),
+    LOCKS_HELD: (24, "unanswered"),
+    RESTORED: (4, "over"),
+    COMMITS_LOST: (184, "over"),
 }
 IN_PLANS[LOCKS_HELD] = {"kinds": {"freeze in a statement": (20.0,), "kill in a statement": (5.0,)}}
 IN_PLANS[RESTORED] = {"kinds": {"restore": (3.0,)}}

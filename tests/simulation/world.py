@@ -43,8 +43,7 @@ MOST_STEPS: Final = 200_000
 @functools.cache
 def configuration() -> Any:
     """Options of every scheduler."""
-    conf = a_conf(enabled_filters=["RamFilter"], scheduler__claims="database")
-    return conf
+    return a_conf(enabled_filters=["RamFilter"], scheduler__claims="database")
 
 
 @functools.cache
@@ -188,7 +187,7 @@ class World:
         for name in names:
             self.fleet.create(name, request.gb)
         asked = Asked(f"r{request.number}", request.gb, names)
-        answer = self._ask(asked)
+        answer = self._ask_twice(asked) if request.fate == "twice" else self._ask(asked)
         if answer and request.fate == "retry":
             # Claims have seconds: of two in one, both lost, nobody can tell which is the later one.
             kernel.sleep(max(request.pause, 1.0) if self._is_restored else request.pause)
@@ -216,6 +215,19 @@ class World:
         asked.is_over = True
         self._left -= 1
 
+    def _ask_twice(self, asked: Asked) -> tuple[str, ...] | None:
+        """The hosts that are claimed in the end where two requests ask for the same servers."""
+        kernel, answers = self.kernel, []
+        other = Asked(f"{asked.request_id}-too", asked.gb, asked.names)
+        self.checks.wanted_twice |= {*asked.names}
+        kernel.spawn(self.outside, other.request_id, lambda: answers.append(self._ask(other)))
+        self._ask(asked)
+        while not answers:
+            kernel.sleep(0.1)
+        other.is_over = True
+        hosts = [self.checks.claimed_host(name) for name in asked.names]
+        return tuple(hosts) if all(hosts) else None
+
     def _ask(self, asked: Asked) -> tuple[str, ...] | None:
         """The answer; None if none came."""
         kernel = self.kernel
@@ -234,7 +246,8 @@ class World:
                 if answer is not None:
                     self.tell("answer", f"{asked.request_id}: {', '.join(answer) or 'refused'}")
                     for name, host in zip(asked.names, answer, strict=bool(answer)):
-                        self.checks.promised[name] = (host, asked.gb, by)
+                        if name not in self.checks.wanted_twice:
+                            self.checks.promised[name] = (host, asked.gb, by)
                     self.checks.limits()
                     return answer
                 kernel.sleep(0.5)
