@@ -98,16 +98,14 @@ class Replay(command.Text):
         if parsed_args.fleet:
             _require_fits(whole.copy(), workload, lenient=parsed_args.lenient)
         lasts = workload.arrivals[-1].at - workload.begin
-        runs = {
-            name: Run(
-                fleet,
-                seed=parsed_args.seed,
-                sample_seconds=max(HOUR, lasts / _MOST_SAMPLES),
-                warm_up_seconds=parsed_args.warm_up * HOUR,
-                events=workload.events,
-            )
-            for name, fleet in fleets.items()
-        }
+        new_run = functools.partial(
+            Run,
+            seed=parsed_args.seed,
+            warm_up_seconds=parsed_args.warm_up * HOUR,
+            events=workload.events,
+        )
+        every = max(HOUR, lasts / _MOST_SAMPLES)
+        runs = {name: new_run(fleet, sample_seconds=every) for name, fleet in fleets.items()}
         began = time.perf_counter()
         differences = compare(runs, command.tracked(workload.arrivals, "Replaying"))
         seconds = time.perf_counter() - began
@@ -122,8 +120,7 @@ class Replay(command.Text):
             "differences": differences,
         }
         refused = next(iter(runs.values())).total("requests_refused")
-        warm_up = parsed_args.warm_up * HOUR
-        subject = sizing.Subject(whole, workload, refused, parsed_args.seed, warm_up)
+        subject = sizing.Subject(whole, workload, refused, parsed_args.seed, new_run)
         document |= _sizes(subject, parsed_args)
         Console(stderr=True).print(_speed(runs.values(), lasts, seconds), highlight=False)
         if parsed_args.output is not None:

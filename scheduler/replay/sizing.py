@@ -34,20 +34,15 @@ class Subject:
     workload: Workload
     refused: int
     seed: int
-    warm_up_seconds: float = 0.0
+    #: Makes the run of a play.
+    new_run: Callable[..., Run] = Run
 
     def holds(self, workload: Workload, without: Iterable[str] = ()) -> bool:
         """True when the fleet *without* some hosts refuses no more of *workload*."""
         fleet = self.fleet.copy()
         for host in without:
             fleet.take_out(host)
-        run = Run(
-            fleet,
-            seed=self.seed,
-            sample_seconds=math.inf,
-            warm_up_seconds=self.warm_up_seconds,
-            events=workload.events,
-        )
+        run = self.new_run(fleet, sample_seconds=math.inf)
         return play(run, workload.arrivals, self.refused)
 
 

@@ -1,5 +1,6 @@
 """Workloads on fleets: measures worked out by hand, groups, comparisons, sizes."""
 
+import functools
 import math
 
 import pytest
@@ -134,7 +135,8 @@ def test_the_smallest_fleet_and_the_largest_workload(jobs):
 def test_what_is_refused_before_the_warm_up_is_over_makes_no_fleet_too_small():
     fleet = a_fleet("10 × 8 cores/16 GiB")
     workload = Workload("a day", [an_arrival(0, LARGE, count=11), an_arrival(100, LARGE)])
-    assert sizing.compact(sizing.Subject(fleet, workload, 0, 1, 60.0), 0, None) == 1
+    new_run = functools.partial(Run, warm_up_seconds=60.0)
+    assert sizing.compact(sizing.Subject(fleet, workload, 0, 1, new_run), 0, None) == 1
 
 
 def test_servers_that_a_recording_names_are_others_where_it_is_inflated():
