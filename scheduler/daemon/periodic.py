@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from scheduler import errors, objects
 from scheduler.concurrency import native
 from scheduler.db import fleet_poll, services
-from scheduler.db.database import Database
+from scheduler.db.database import FAILURES, Database
 
 LOG = logging.getLogger(__name__)
 
@@ -139,9 +139,10 @@ class ServiceHeartbeat:
         now = timeutils.utcnow().replace(microsecond=0)
         try:
             is_new = self._database.write_retrying(lambda conn: self._write(conn, now))
-        except Exception:
-            self._is_failing = True
-            LOG.exception("Unexpected error while reporting service status")
+        except Exception as error:
+            self._is_failing, fault = True, None if isinstance(error, FAILURES) else error
+            cause = self._database.unusable(error)
+            LOG.error("Unexpected error while reporting service status: %s", cause, exc_info=fault)
             return
         if is_new:
             LOG.warning(

@@ -91,6 +91,7 @@ def test_failure_and_recovery(database, caplog):
     heartbeat.beat()
 
     assert caplog.text.count("Unexpected error while reporting service status") == 2
+    assert "Traceback" not in caplog.text.partition("Unexpected")[2]
     with database.write() as connection:
         connection.execute(sa.text("ALTER TABLE hidden RENAME TO services"))
 
