@@ -63,19 +63,19 @@ class Complaints:
     """Warnings about what hosts report, each kind in one line; a host is named once."""
 
     _known: dict[str, set[str]] = field(default_factory=dict)
-    _new: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    _new: dict[str, list[str]] = field(default_factory=dict)
 
     def note(self, kind: str, host: str, text: str) -> None:
         """Keep *text* about *host*, unless the same *kind* of warning was logged of it."""
         known = self._known.setdefault(kind, set())
         if host not in known:
             known.add(host)
-            self._new.setdefault(kind, []).append((host, text))
+            self._new.setdefault(kind, []).append(text)
 
     def tell(self) -> None:
         for noted in self._new.values():
             others = f"; likewise {len(noted) - 1} other host(s)" if len(noted) > 1 else ""
-            LOG.warning("%s%s", noted[0][1], others)
+            LOG.warning("%s%s", noted[0], others)
         self._new.clear()
 
 
@@ -273,7 +273,7 @@ class TableUpdater:
     ) -> None:
         live, table = set(), self.table
         ids: set[int] = set()
-        incomplete: dict[int, Any] = {}
+        incomplete: set[int] = set()
         for row in changes.nodes:
             # Of all cells no other compute node has this id; cells come in their order.
             known_as, node_id = key(row), (cell.id << _ID_BITS) + int(row.id)
@@ -281,7 +281,10 @@ class TableUpdater:
             if row.deleted:
                 self._rename(node_id, None)
             elif not is_complete(row):
-                incomplete[node_id] = row.host or row.hypervisor_hostname
+                incomplete.add(node_id)
+                name = str(row.host or row.hypervisor_hostname)
+                text = f"A compute node lacks host, name or uuid, or a number: {name}"
+                self._complaints.note("incomplete", name, text)
                 self._rename(node_id, None)  # nobody can build there
             else:
                 known = table.rows.get(known_as)
@@ -289,12 +292,9 @@ class TableUpdater:
                 updated_at = None if known is None else table.value(known, "updated_at")
                 cost.add(row, updated_at, missed_before)
                 self._node(row, known_as, node_id, cell)
-        for node_id in incomplete.keys() - table.incomplete:
-            name = incomplete[node_id]
-            LOG.warning("A compute node lacks host, name or uuid, or a number: %s", name)
         if changes.full:
             ids = {each for each in table.incomplete if each >> _ID_BITS == cell.id}
-        table.incomplete = table.incomplete - ids | incomplete.keys()
+        table.incomplete = table.incomplete - ids | incomplete
         for known_as in table.rows.keys() - live if changes.full else ():
             if self.cell_of_host.get(known_as[0]) == cell.uuid:
                 self._remove(known_as)
