@@ -97,7 +97,7 @@ class Run:
         self.decisions += 1
         outcome = self.fleet.place(spec, uuids, seed=self._seed + self.decisions)
         now = self._now
-        self._mix(now)[_size(arrival)] += arrival.count
+        self._mixes.setdefault(int(now // DAY), Counter())[_size(arrival)] += arrival.count
         if now >= self._warm_up_seconds:
             count = self._counts[arrival.flavor_name]
             count["requests"] += 1
@@ -192,10 +192,6 @@ class Run:
         return str(to_dict(again.record)["cause"])
 
     # --- measures ------------------------------------------------------------------------
-
-    def _mix(self, now: float) -> Counter[Size]:
-        """The sizes asked for on the day of *now*, so far."""
-        return self._mixes.setdefault(int(now // DAY), Counter())
 
     def sample(self) -> dict[str, Any]:
         """The measures as of now, which are added to the series."""

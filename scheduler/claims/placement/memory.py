@@ -45,24 +45,16 @@ _LATEST, _FALL = 0.3, 0.95
 
 
 class Memory:
-    """Refusals and their causes for at most *seconds*; shared classes, flat trees, and prices.
+    """Refusals and their causes for at most *seconds*; shared classes, flat trees, and prices."""
 
-    *clock* never goes back.
-    """
-
-    def __init__(
-        self,
-        client: PlacementClient,
-        seconds: Callable[[], float],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, client: PlacementClient, seconds: Callable[[], float]) -> None:
         #: Resource classes that some provider shares.
         self.shared: frozenset[str] = frozenset()
         self.facts = Facts()
         #: Per root the resource classes of the other providers in its tree; None: not known.
         self._others: dict[str, frozenset[str] | None] = {}
         self._disabled: frozenset[str] = frozenset()
-        self._client, self._seconds, self._clock = client, seconds, clock
+        self._client, self._seconds = client, seconds
         self._question_seconds, self._list_seconds = QUESTION_SECONDS, LIST_SECONDS
         #: When a list was cut off last, and the latest queries whose lists were whole.
         self._cut_off_at = -math.inf
@@ -82,14 +74,14 @@ class Memory:
     def note_answer(self, query: str, node: str, answer: Answer) -> None:
         """Remember whether *node* was granted, and what it is like."""
         self._learn(answer.providers)
-        place, now = self.facts.place_of(node), self._clock()
+        place, now = self.facts.place_of(node), time.monotonic()
         with self._lock:
             self._of(query)[place] = now if answer.candidates else -now
 
     def note_list(self, query: str, answer: Answer) -> None:
         """Remember what Placement grants in the fleet."""
         self._learn(answer.providers)
-        places, now = [*map(self.facts.place_of, answer.candidates)], self._clock()
+        places, now = [*map(self.facts.place_of, answer.candidates)], time.monotonic()
         with self._lock:
             said = self._of(query)
             if answer.is_all:
@@ -106,7 +98,7 @@ class Memory:
     def grantable(self, query: str, wishes: Sequence[Wish], hosts: Candidates) -> np.ndarray:
         """Mask of the *hosts* that Placement does not refuse, as far as is known."""
         places = hosts.per_document("uuid", self.facts.place_of, np.int64, key=self)
-        since = max(self._clock() - self._seconds(), 0)
+        since = max(time.monotonic() - self._seconds(), 0)
         with self._lock:
             is_refused = self._of(query)[places] < -since
         needs = [each.needs(self.shared) for each in wishes]
@@ -116,7 +108,7 @@ class Memory:
 
     def is_granted(self, query: str, node: str) -> bool:
         """True when Placement has granted *node* lately."""
-        place, since = self.facts.place_of(node), max(self._clock() - self._seconds(), 0)
+        place, since = self.facts.place_of(node), max(time.monotonic() - self._seconds(), 0)
         with self._lock:
             return bool(self._of(query)[place] > since)
 
@@ -130,7 +122,7 @@ class Memory:
                 others[root].update(resources)
             free[root].update({n: e["capacity"] - e["used"] for n, e in resources.items()})
         self._others |= {root: frozenset(classes) for root, classes in others.items()}
-        now = self._clock()
+        now = time.monotonic()
         complete = [root for root in others if providers[root].keys() >= {"resources", "traits"}]
         self.facts.learn(FREE, now, {root: free[root] for root in complete})
         alone = [root for root in complete if not others[root]]
@@ -163,13 +155,13 @@ class Memory:
 
         What it is like is learnt, if nobody else in its tree could have what is asked for.
         """
-        needs, since = wish.needs(self.shared), self._clock() - self._seconds()
+        needs, since = wish.needs(self.shared), time.monotonic() - self._seconds()
         is_alone = self._others.get(node) == frozenset()
         facts = self.facts if is_alone else Facts()
         unmet = facts.unmet(node, needs, since)
         if not unmet:
             part = functools.partial(self._client.part_of, node, requester=requester)
-            used, at, inventories = part("usages"), self._clock(), part("inventories")
+            used, at, inventories = part("usages"), time.monotonic(), part("inventories")
             free = {
                 name: (each["total"] - each["reserved"]) * each["allocation_ratio"] - used[name]
                 for name, each in inventories.items()
@@ -187,7 +179,7 @@ class Memory:
 
     def _look_for_trait(self, name: str, requester: Requester) -> None:
         """Learn which providers have the trait *name*, for all hosts; not again soon."""
-        now = self._clock()
+        now = time.monotonic()
         if now < self._traits_at.get(name, -math.inf) + self._seconds():
             return
         self._traits_at[name] = now
@@ -218,7 +210,7 @@ class Memory:
             self._whole.add(query)
         elif not is_all:
             self._whole.clear()
-            self._cut_off_at = self._clock()
+            self._cut_off_at = time.monotonic()
 
     def are_dear(self, questions: int) -> bool:
         """True when so many *questions* would cost more than the list."""
@@ -231,8 +223,8 @@ class Memory:
         Their price falls a little then, so that they are tried again.  A list that is cut off, as
         others were lately, saves no question: the best hosts may not be on it.
         """
-        is_cut_off = self._clock() < self._cut_off_at + TREES_SECONDS and query not in self._whole
-        if is_cut_off or not self.are_dear(questions):
+        is_cut_off = time.monotonic() < self._cut_off_at + TREES_SECONDS
+        if (is_cut_off and query not in self._whole) or not self.are_dear(questions):
             return False
         self._question_seconds *= _FALL
         return True
@@ -251,7 +243,7 @@ class Memory:
     def look(self, *, waits: bool = False) -> None:
         """Look providers up if that is due, in a thread unless the caller *waits* for it."""
         with self._lock:
-            now = self._clock()
+            now = time.monotonic()
             if now < self._shared_at + SHARED_SECONDS:
                 return
             self._shared_at = now
