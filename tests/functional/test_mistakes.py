@@ -97,9 +97,6 @@ an alias of devices with half a number
 an alias of devices with a key that is mistyped
     [pci] alias = {"name": "a", "device_typ": "vdpa"}
     nova.conf:6: [pci] alias: device_typ | did you mean device_type?
-a name that is mistyped
-    [scheduler] max_attemps = 3
-    nova.conf:6: [scheduler] max_attemps: no such option; did you mean max_attempts?
 a group that is mistyped
     [filter_schedular] host_subset_size = 3
     nova.conf:6: [filter_schedular] host_subset_size | did you mean [filter_scheduler]

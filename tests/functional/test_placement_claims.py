@@ -159,23 +159,6 @@ def test_a_retry_replaces_what_the_failed_host_had(fleet):
     assert fleet.host_of(name) == [host]
 
 
-def test_a_move_keeps_what_the_instance_has(fleet):
-    three_hosts(fleet)
-    worker, name = a_worker(fleet), a_name()
-    (source,) = worker.hosts("req-1", [name])
-    fleet.instance(name, source, "active")
-    (target,) = worker.hosts("req-2", [name], ignore_hosts=[source])
-    assert fleet.host_of(name) == sorted([source, target])
-
-
-@BOTH
-def test_a_forced_host_is_asked_for_alone(fleet):
-    three_hosts(fleet)
-    worker = a_worker(fleet, max_placement_results=1)
-    for host in ("p1", "p2", "p3"):
-        assert worker.hosts(f"req-{host}", [a_name()], force_hosts=[host]) == [host]
-
-
 def test_the_conductor_claims_an_alternate(fleet):
     three_hosts(fleet)
     worker, name = a_worker(fleet), a_name()

@@ -103,15 +103,6 @@ def test_a_compressed_message_is_read(raw, compression):
     assert raw.answer_to(keys["_msg_id"])["result"]["arg"] == PING["args"]["arg"]
 
 
-def test_a_caller_that_has_gone_holds_nobody_up(raw):
-    """It has left more requests behind than the scheduler has threads."""
-    gone = {"_reply_q": f"reply_{uuid.uuid4().hex}"}
-    for message in (GOOD, *[PING] * 2 * THREADS):
-        ids = {"_msg_id": uuid.uuid4().hex, "_unique_id": uuid.uuid4().hex}
-        raw.publish(enveloped({**message, **gone, **ids}))
-    assert raw.call(PING)["failure"] is None
-
-
 def test_a_cast_that_fails_is_only_logged(serving_scheduler, raw):
     cast = {"method": "delete_aggregate", "version": "4.1", "args": {"aggregate": "gone"}}
     raw.publish(enveloped({**cast, "_unique_id": uuid.uuid4().hex}))

@@ -151,7 +151,7 @@ class ServiceClient:
                     **_NO_RETRIES,
                     **more,
                 )
-            except (ks_exceptions.ClientException, OSError) as error:  # or of its certificates
+            except ks_exceptions.ClientException as error:
                 if attempt > self._retries or not _may_go_away(error):
                     raise Unavailable(str(error)) from error
                 problem = str(error)

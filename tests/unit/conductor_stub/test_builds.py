@@ -164,14 +164,10 @@ def test_a_build_of_todays_api(conductor):
     assert conductor.row(wanted[1].instance).availability_zone == "az-of-b"
 
 
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_servers_without_a_request_of_their_own_are_refused_before_hosts_are_asked_for(
-    conductor, count
-):
+def test_servers_without_a_request_of_their_own_are_refused_before_hosts_are_asked_for(conductor):
     wanted = conductor.wanted(2)
-    specs = (specs_of(wanted) * 2)[:count]
-    with pytest.raises(errors.InvalidRequest, match=f"request_specs: {count} for 2 servers"):
-        start(conductor, wanted, specs)
+    with pytest.raises(errors.InvalidRequest, match="request_specs: 1 for 2 servers"):
+        start(conductor, wanted, specs_of(wanted[:1]))
     assert conductor.scheduler.asked == []
 
 

@@ -46,12 +46,6 @@ def test_an_error_that_nobody_expected_is_logged_and_ends_only_its_request(eithe
     assert "suite/d1" in caplog.text
 
 
-def test_a_host_that_cannot_be_read_is_no_candidate(either):
-    fleet = a_fleet(4096, 4096)
-    fleet["compute_nodes"][0]["free_ram_mb"] = "much"
-    assert decide(a_case(fleet), either)["passed"] == [H2]
-
-
 def test_a_step_may_only_change_something(either):
     asked = [{"request": a_request(), "instance_uuids": [uuid]} for uuid in UUIDS[:2]]
     steps = [asked[0], {"delete_nodes": [["h1", "h1"]]}, asked[1]]

@@ -5,7 +5,7 @@ import pytest
 from scheduler import objects
 from scheduler.claims.placement.candidates import CandidateQuery
 from scheduler.claims.placement.facts import AGGREGATE as AGGREGATES_OF
-from scheduler.claims.placement.facts import FREE, TRAIT, Facts, Need
+from scheduler.claims.placement.facts import FREE, TRAIT, Facts
 from tests.builders import a_conf
 from tests.unit.claims.placement.test_query import (
     AGGREGATE,
@@ -16,20 +16,6 @@ from tests.unit.claims.placement.test_query import (
     OTHER,
     a_spec,
 )
-
-NEEDS = [Need(TRAIT, ["HW_A"], "it has no trait HW_A")]
-
-
-def test_one_trait_may_be_known_of_a_provider_and_no_other():
-    facts = Facts()
-    facts.learn_one(TRAIT, "HW_A", 5.0, {"n1": 0.0, "n2": 1.0})
-    places = [facts.place_of(each) for each in ("n1", "n2", "n3")]
-    assert facts.refused(NEEDS, 4.0)[places].tolist() == [True, False, False]
-    assert not facts.refused(NEEDS, 5.0).any()
-    # Later all of its traits are known.
-    facts.learn(TRAIT, 6.0, {"n1": {"HW_A": 1}})
-    assert not facts.refused(NEEDS, 4.0).any()
-
 
 SMALL = {**NO_DISK, "memory_mb": 100}
 
