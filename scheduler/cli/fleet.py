@@ -128,12 +128,14 @@ def _summary(zone: str, hosts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "hosts": len(there),
         "down": sum(each["state"] == "down" for each in there),
         "disabled": sum(each["status"] == "disabled" for each in there),
-        **{
-            name: tuple(sum(each[name][place] or 0 for each in there) for place in (0, 1))
-            for name in SIZES
-        },
-        "instances": sum(each["instances"] for each in there),
+        **{name: tuple(_sum(each[name][n] for each in there) for n in (0, 1)) for name in SIZES},
+        "instances": _sum(each["instances"] for each in there),
     }
+
+
+def _sum(numbers: Iterable[Any]) -> int:
+    """The sum, in which NULL counts as nothing, and so does a text, which SQLite keeps."""
+    return sum(each for each in numbers if isinstance(each, int))
 
 
 def _members(groups: Iterable[objects.Aggregate], wanted: str | None) -> set[str] | None:

@@ -78,6 +78,15 @@ def test_host_without_a_service_is_disabled_and_down(manage, database, add_host)
     assert manage("host", "show", "alpha")["state"] == "down"
 
 
+def test_a_summary_leaves_out_what_is_no_number(manage, database, add_host):
+    add_host("alpha")
+    add_host("beta")
+    with database.write() as connection:
+        connection.exec_driver_sql("UPDATE compute_nodes SET memory_mb = 'much' WHERE id = 1")
+    (zone,), (_alpha, beta) = manage("host", "list", "--summary"), manage("host", "list")
+    assert (zone["hosts"], zone["ram_mb"]["total"]) == (2, beta["ram_mb"]["total"])
+
+
 def test_service_list(manage, database, add_host):
     add_host("alpha")
     with database.write() as connection:
