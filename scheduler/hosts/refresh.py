@@ -166,8 +166,11 @@ class SteadyClock:
         if self._was_told and abs(jump_seconds) < JUMP_SECONDS:
             self._offset_seconds += jump_seconds
             return
-        if self._elapsed() < self._ask_again_at or (right := self._ask()) is None:
+        if self._elapsed() < self._ask_again_at:
             return
+        began, right = self(), self._ask()
+        if right is None or self() - began >= JUMP_SECONDS:
+            return  # this process may have been stopped since the answer was given
         self._was_told, step_seconds = True, right - self()
         self._offset_seconds += step_seconds
         off_seconds = self._wall() - right

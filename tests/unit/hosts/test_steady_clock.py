@@ -48,6 +48,24 @@ def machine():
     return started
 
 
+def test_an_answer_that_came_before_a_stop_is_not_believed(machine, monkeypatch):
+    """It is older than it seems; the next one is good."""
+    machine.off_seconds = 3.0
+
+    def ask_and_stop():
+        right = machine.ask()
+        machine.elapsed += 20.0
+        return right
+
+    with monkeypatch.context() as stopping:
+        stopping.setattr(machine.clock, "_ask", ask_and_stop)
+        machine.later(1)
+    assert machine.clock() == machine.right
+    machine.later(1)
+    assert machine.clock() == machine.right
+    assert machine.asked == 2
+
+
 @pytest.mark.parametrize("jump", [HOUR, -HOUR, 10.0, -10.0])
 def test_a_jump_to_another_time_is_not_followed(machine, caplog, jump):
     machine.off_seconds = jump
