@@ -39,22 +39,6 @@ def test_what_fails_only_here_is_red(tmp_path, novas, ours, alone, is_listed, is
     assert ("**red**" in text(found, ["m"], {}, found.regressions(["m"]))) is is_red
 
 
-@pytest.mark.parametrize(
-    ("names", "outcomes", "has_ended"),
-    [("t u", "t u", True), ("t u", "t", False), ("", "t", False)],
-)
-def test_a_module_has_ended_when_every_test_of_it_has_a_result(
-    tmp_path, names, outcomes, has_ended
-):
-    found = Results(tmp_path, "r1")
-    path = found.path(NOVA, "m")
-    write(path, **dict.fromkeys(outcomes.split(), "passed"))
-    if names:
-        listed = "".join(f"nova.tests.functional.{each}\n" for each in names.split())
-        path.with_suffix(".jsonl.names").write_text(listed)
-    assert found.has_ended(NOVA, "m") is has_ended
-
-
 @pytest.mark.parametrize("outcomes", [("failed", "passed"), ("passed", "failed")])
 def test_a_test_passes_if_it_does_in_all_scenarios(tmp_path, outcomes):
     path = Results(tmp_path, "r1").path(OURS, "m")

@@ -42,33 +42,6 @@ def test_the_page_has_a_place_for_every_workload():
     assert sorted(set(places)) == workload.names()
 
 
-def content(**changes):
-    return {
-        "about": "something",
-        "common": {"run": "decision", "fleet": {"hosts": 10, "mix": "plain"}},
-        "subjects": {"a": {"fleet": {"hosts": 20}}, "b": None},
-        "rows": [{"what": "a to b", "value": "a.rate / b.rate", "at_least": 2}],
-        **changes,
-    }
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"rounds": 4}, "rounds"),
-        ({"rows": [{"what": "x", "value": "c.rate"}]}, "no subject c"),
-        ({"rows": [{"what": "x", "value": "1"}]}, "rows: x"),
-        ({"rows": [{"what": "x", "value": "a.rate", "at": 1}]}, "unexpected keyword"),
-        ({"same_answers": [["a", "z"]]}, "no subject z"),
-        ({"common": {}}, "run is missing"),
-        ({"subjects": None}, "w: "),
-    ],
-)
-def test_a_mistake_is_named(changes, complaint):
-    with pytest.raises(workload.WorkloadError, match=complaint):
-        workload.parse("w", content(**changes))
-
-
 def test_answers_that_differ_end_the_run(monkeypatch):
     tiny = workload.load("decision").at_tiny_size().only(["at_10000", "rows"])
     monkeypatch.setattr(row_by_row, "decide", lambda hosts, *_rest: None)

@@ -214,29 +214,6 @@ def test_a_move_ends_with_a_report_from_after_it(table, vm_state, leaves, report
     assert (list(reservations) == []) is is_over
 
 
-def test_only_those_that_something_was_read_of_are_judged(table, monkeypatch):
-    reservations, judged = Reservations(table, 60), []
-    end_of = reservations.end_of
-    monkeypatch.setattr(
-        reservations, "end_of", lambda each, now: judged.append(each.uuid) or end_of(each, now)
-    )
-    for uuid in ("u1", "u2"):
-        reserve(reservations, uuid)
-    building = an_instance_row("u1", None, vm_state="building")
-    steps = [
-        (lambda: reservations.settle(NOW + 1), []),
-        (lambda: reservations.settle(NOW + 2, [building]), ["u1"]),
-        (lambda: reservations.settle(NOW + 3, [building]), []),
-        (lambda: reservations.reapply(KEY) or reservations.settle(NOW + 4), ["u1", "u2"]),
-        (lambda: reservations.settle(NOW + 60.6), ["u1", "u2"]),
-    ]
-    for step, expected in steps:
-        step()
-        assert judged == expected
-        judged.clear()
-    assert list(reservations) == []
-
-
 def test_one_that_does_not_say_when_it_ends_has_ended(table):
     reservations = Reservations(table)
     reservations.add(Reservation(KEY, AMOUNT, Terms(*KEY, None, None, NOW, NEVER), "u1", None))

@@ -6,8 +6,6 @@ import pytest
 
 from scheduler import errors, objects
 from scheduler.objects import registry
-from scheduler.objects.base import WireObject
-from scheduler.objects.fields import Field
 from scheduler.objects.registry import MAX_DEPTH
 from tests.unit.objects.wire_samples import envelope
 
@@ -179,17 +177,3 @@ def test_values_kept_unread_may_not_nest_without_end(levels, accepted, where):
     else:
         with pytest.raises(errors.InvalidRequest, match="levels deep"):
             objects.from_primitive(received)
-
-
-# -- the table itself --------------------------------------------------------------------------
-
-
-def test_fields_cannot_hide_behind_attributes():
-    with pytest.raises(TypeError, match="copy"):
-        type("Bad", (WireObject,), {"FIELDS": {"copy": Field(int)}})
-
-
-def test_names_are_taken_once():
-    with pytest.raises(ValueError, match="Flavor"):
-        type("Flavor", (WireObject,), {"FIELDS": {}})
-    assert registry.CLASSES["Flavor"] is objects.Flavor
