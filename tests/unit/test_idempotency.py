@@ -153,24 +153,6 @@ def test_key(request_id, uuids, own, expected):
     assert idempotency.request_key(context, spec, uuids) == expected
 
 
-def selection(host, limits=None):
-    made = objects.Selection(service_host=host, nodename=f"{host}.example")
-    if limits is not None:
-        made.limits_exact = limits
-    return made
-
-
-def test_selections_come_back_with_exact_limits():
-    limits = {"memory_mb": 6144.5, "vcpu": 64, "numa_topology": object()}
-    text = idempotency.answer_to_text([selection("h1", limits), selection("h2")])
-    found = idempotency.answer_from_text(text)
-    assert [each.service_host for each in found] == ["h1", "h2"]
-    assert [each.nodename for each in found] == ["h1.example", "h2.example"]
-    assert [each.limits_exact for each in found] == [{"memory_mb": 6144.5, "vcpu": 64}, {}]
-    assert ": " not in text
-    assert ", " not in text
-
-
 @pytest.mark.parametrize(
     ("refusal", "reason"),
     [

@@ -178,7 +178,7 @@ def test_the_same_request_gets_the_same_answer_from_any_worker(fleet, worker):
     assert [[each.service_host for each in many] for many in again] == [
         [each.service_host for each in many] for many in first
     ]
-    assert again[0][0].limits.memory_mb == first[0][0].limits.memory_mb
+    assert again[0][0].limits_exact == first[0][0].limits_exact
     assert len(again[0]) > 1
     assert len(fleet.claims()) == 2
 

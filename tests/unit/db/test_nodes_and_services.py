@@ -20,15 +20,6 @@ def make(conn, host="h1", binary=BINARY, topic="compute", **options):
     return services.get_or_create(conn, host, binary, topic, 74, **options)
 
 
-def test_a_new_node_has_the_application_s_defaults(conn):
-    node_id = put_node(conn, "h1", "n1", node_values())
-    (row,) = columns(conn, nodes_table)
-    assert (row["id"], row["host"], row["hypervisor_hostname"]) == (node_id, "h1", "n1")
-    assert (row["vcpus_used"], row["memory_mb_used"], row["local_gb_used"]) == (0, 0, 0)
-    assert (row["mapped"], row["stats"], row["cpu_info"], row["deleted"]) == (0, "{}", "", 0)
-    assert (len(row["uuid"]), row["updated_at"]) == (36, None)
-
-
 def test_a_second_upsert_changes_only_what_it_names(conn):
     first = put_node(conn, "h1", "n1", node_values(free_ram_mb=100))
     before = columns(conn, nodes_table)[0]

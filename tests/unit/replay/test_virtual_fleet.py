@@ -83,16 +83,6 @@ def test_what_was_placed_and_taken_away_leaves_nothing_behind():
     assert not list(fleet.reservations)
 
 
-def test_a_refusal_changes_nothing_and_says_why():
-    fleet = a_fleet()
-    before = numbers(fleet)
-    outcome = fleet.place(a_request(flavor={"memory_mb": 12000}), UUIDS[:9], wants_detail=True)
-    assert outcome.is_refused
-    assert outcome.record.outcome == "no_host_fits"
-    assert [each.filter for each in outcome.record.refusal.findings] == ["RamFilter"]
-    assert numbers(fleet) == before
-
-
 def test_services_never_time_out_and_the_clock_never_goes_back():
     fleet = a_fleet()
     fleet.clock.advance(fleet.clock() + 30 * 86400)

@@ -129,11 +129,6 @@ def test_nonsense(served, sent, answered):
     assert ask(served, "/hello").status == 200
 
 
-def test_clients_that_say_nothing_keep_nobody_waiting(served):
-    with socket.create_connection(served.getsockname()):
-        assert ask(served, "/hello").status == 200
-
-
 def test_several_serve_one_socket(listening, routes):
     several = [Server(listening, routes, f"test-{number}") for number in range(3)]
     for each in several:
