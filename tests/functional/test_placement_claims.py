@@ -175,8 +175,9 @@ def test_the_conductor_claims_an_alternate(fleet):
     for _delivery in range(2):
         alternates.leave(context, name, chosen.compute_node_uuid)
         assert fleet.host_of(name) == [free.service_host]
-    alternates.leave(context, name, free.compute_node_uuid)
-    assert fleet.host_of(name) == []
+    for _delivery in range(2):
+        alternates.leave(context, name, free.compute_node_uuid)
+        assert fleet.host_of(name) == []
     assert alternates.claim(context, spec, name, chosen)
     alternates.release(context, name)
     assert fleet.host_of(name) == []

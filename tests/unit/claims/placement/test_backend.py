@@ -84,12 +84,6 @@ class Asked:
 ASK, READ, CLAIM, AGAIN = "GET s", "GET 1", "PUT 1", "DELETE 1"
 
 
-def test_a_host_is_claimed_before_it_is_given():
-    asked = Asked([OFFERED, NOTHING, DONE])
-    assert (asked.hosts, asked.reserved, asked.calls) == (["h1"], ["h1"], [ASK, READ, CLAIM])
-    assert (asked.record.claim, asked.record.races_lost) == ("booked", 0)
-
-
 @pytest.mark.parametrize("is_redelivered", [True, False])
 def test_one_that_another_worker_may_be_at_is_left_to_it_first(is_redelivered):
     asked = Asked([OFFERED, ON_H2, ON_H2], is_redelivered=is_redelivered)
@@ -254,16 +248,6 @@ def test_what_is_claimed_already_is_not_claimed_again():
     asked = Asked([OFFERED, *(NOTHING, DONE), *(NOTHING, REFUSED), *(NOTHING, DONE)], PAIR)
     assert asked.hosts == asked.reserved == ["h1", "h1"]
     assert asked.calls == [ASK, READ, CLAIM, "GET 2", "PUT 2", "GET 2", "PUT 2"]
-
-
-def test_with_room_for_one_of_two_all_is_given_back_and_asked_anew():
-    """Each look: the first gets h1; the second neither h2 nor, with the first there, h1."""
-    look = [OFFERED, *(NOTHING, DONE), *FILL, DONE]
-    asked = Asked([*(look * QUERIES), NOTHING], PAIR)
-    assert isinstance(asked.error, errors.NoValidHost)
-    assert asked.reserved == []
-    one = [ASK, READ, CLAIM, *(["GET 2", "PUT 2"] * 2), AGAIN]
-    assert asked.calls == [*(one * QUERIES), READ]
 
 
 @pytest.mark.parametrize(("vm_state", "keeps"), [("active", True), ("building", False)])
