@@ -127,6 +127,16 @@ def test_what_was_found_out_at_the_start_is_no_change(reloaded, caplog):
     assert "A restart is needed for [scheduler] claims" in caplog.text
 
 
+def test_what_cannot_be_built_changes_nothing(reloaded):
+    def fail(_conf):
+        raise errors.ConfigurationError(option="[scheduler] driver", reason="no")
+
+    before = reloaded.reloading.conf
+    reloaded.write("debug = true\n")
+    assert reloaded.reloading.reload(fail) is Outcome.REFUSED
+    assert reloaded.reloading.conf is before
+
+
 def test_log_levels(reloaded):
     reloaded.write("debug = true\ndefault_log_levels = some.logger=ERROR\n")
     reloaded.reload()

@@ -6,6 +6,7 @@ import logging
 import oslo_messaging
 import pytest
 from oslo_config import cfg
+from oslo_context import context as oslo_context
 from oslo_messaging._drivers import common as driver_common
 
 from scheduler import errors
@@ -183,6 +184,21 @@ def test_no_traceback_reaches_the_caller(method, arguments, name, text):
     assert text in failure["message"]
     assert len(failure["tb"]) == 1
     assert "cause" not in failure["tb"][0]
+
+
+def test_context_of_the_message_is_current_in_the_method():
+    seen = []
+
+    class Manager(FaultyManager):
+        @oslo_messaging.expose
+        def select_destinations(self, context):
+            seen.append((context, oslo_context.get_current()))
+
+    message = {"method": "select_destinations", "args": {}}
+    a_dispatcher(Manager()).dispatch(Incoming(message))
+    ((given, current),) = seen
+    assert given is current
+    assert given.request_id == CONTEXT.request_id
 
 
 def test_an_error_around_the_dispatcher_reaches_the_caller_and_the_log(transport, caplog):
