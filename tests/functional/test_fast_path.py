@@ -76,9 +76,6 @@ class Bus:
             bus.cleanup()
             cfg.CONF.reset()
 
-    def cut(self):
-        self.rabbitmq.control("close_all_connections", "--vhost", self.vhost, "a test")
-
 
 @pytest.fixture
 def bus(rabbitmq, tmp_path):

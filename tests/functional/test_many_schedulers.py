@@ -17,7 +17,6 @@ PER_HOST = 3
 HOST_NAMES = [f"cmp{number}" for number in range(1, 11)]
 CAPACITY = PER_HOST * len(HOST_NAMES)
 CALLERS = 32
-MEMORY_RATIO = 1.5
 #: They claim hosts in the database, as that is the default there.
 TWO_WORKERS = {"workers": 2}
 TOPIC = "schedulers_of_old"

@@ -18,9 +18,6 @@ GOOD = {**recorded("select_destinations-simple.request"), "_timeout": 2}
 PING = recorded("baseapi-ping.request")
 SPEC = GOOD["args"]["spec_obj"]
 
-THREADS = 64
-"""Of a worker, by default; the library would have each wait a minute for the caller's queue."""
-
 LIBRARY = "oslo_messaging.rpc.dispatcher"
 OURS = "nova.exception"
 

@@ -64,11 +64,7 @@ def test_sqlite_is_set_up_for_several_processes(database):
     if database.dialect_name != "sqlite":
         pytest.skip("settings of SQLite")
     with database.read() as conn:
-        found = [
-            conn.exec_driver_sql(f"PRAGMA {name}").scalar()
-            for name in ("journal_mode", "foreign_keys", "busy_timeout")
-        ]
-    assert found == ["wal", 1, 30_000]
+        assert conn.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
 
 
 def test_write_commits_and_an_error_rolls_back(database):

@@ -2,8 +2,6 @@
 
 from scheduler.numa import GuestCell, GuestTopology, HostCell, HostTopology, Pages
 
-GIB_KB = 1048576
-
 
 def cell(number=0, cpus=range(4), **fields):
     """A host cell: four CPUs without siblings, 8 GiB in pages of 4 KiB."""

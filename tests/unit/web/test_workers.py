@@ -45,12 +45,6 @@ def mine(body, status=200):
     return Answer(os.getpid(), status, f"{body}\n".encode())
 
 
-def test_ask(joined):
-    assert joined.pids == [os.getpid()]
-    assert joined.ask("/whoami?q=1") == [mine(f"{os.getpid()} 1")]
-    assert joined.ask("/else") == [mine("not found", 404)]
-
-
 def test_a_worker_that_was_killed_is_forgotten(joined, folder):
     left = folder / f"{NOBODY}.socket"
     with socket.socket(socket.AF_UNIX) as dead:
