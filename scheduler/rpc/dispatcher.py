@@ -205,6 +205,8 @@ def _answer_to(error: Exception, message: Mapping[str, Any], context: Any) -> Ex
 
     A mistake of the caller is one line in the log; a fault of this service gets an id.
     """
+    if isinstance(error, oslo_messaging.ExpectedException):  # of the conductor stub's methods
+        return error.exc_info[1]
     if errors.code_of(error) in LOGGED or "fault_id" in getattr(error, "kwargs", ()):
         return error
     method = f"{message.get('method')!s:.100}"
