@@ -36,6 +36,7 @@ HISTORY: dict[str, str] = {
     "BlockDeviceMapping": "1.8@Kilo 1.15@Liberty 1.16@Mitaka 1.17@Newton 1.18@Pike 1.19@Queens"
     " 1.20@Stein 1.21@Zed",
     "BlockDeviceMappingList": "1.9@Kilo 1.16@Liberty 1.17@Mitaka 1.18@Wallaby",
+    "HVSpec": "1.0@Kilo 1.1@Liberty 1.2@Mitaka",
     "RequestGroup": "1.1@Stein 1.3@Train",
     "RequestLevelParams": "1.0@Ussuri 1.1@Xena",
     "SecurityGroup": "1.1@Kilo 1.2@Ocata",

@@ -25,6 +25,7 @@ from scheduler.objects.host import (
     CellMapping,
     ComputeNode,
     ComputeNodeList,
+    HVSpec,
     MonitorMetric,
     MonitorMetricList,
     PciDevicePool,

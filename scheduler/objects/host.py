@@ -7,7 +7,7 @@ from uuid import UUID
 from scheduler import errors
 from scheduler.objects import enums, registry
 from scheduler.objects.base import PERSISTENT, ListObject, WireObject, from_primitive
-from scheduler.objects.fields import Field, described, fields, mapping
+from scheduler.objects.fields import IP, EnumOf, Field, described, fields, mapping
 from scheduler.objects.registry import read_json
 
 
@@ -22,6 +22,19 @@ class CellMapping(WireObject):
         **fields(str, "transport_url database_connection", sensitive=True),
         "disabled": Field(bool, default=False, since=(1, 1)),
         **fields(datetime.datetime, "created_at updated_at", nullable=True),
+    }
+
+
+class HVSpec(WireObject):
+    """A kind of guest that a host can run; unknown values of a host are kept, not refused."""
+
+    VERSION = "1.2"
+    FIELDS = {
+        "arch": Field(EnumOf(enums.ARCHITECTURES, enums.canonical_architecture, strict=False)),
+        "hv_type": Field(
+            EnumOf(enums.HYPERVISOR_TYPES, enums.canonical_hypervisor_type, strict=False)
+        ),
+        "vm_mode": Field(EnumOf(enums.VM_MODES, enums.canonical_vm_mode, strict=False)),
     }
 
 
@@ -72,13 +85,26 @@ class PciDevicePoolList(ListObject, of=PciDevicePool, version="1.1"):
 
 
 class ComputeNode(WireObject):
-    """One hypervisor: ``host`` is its service, ``hypervisor_hostname`` its own name.
-
-    What else a sender says of it is kept as received.
-    """
+    """One hypervisor: ``host`` is its service, ``hypervisor_hostname`` its own name."""
 
     VERSION = "1.19"
-    FIELDS = fields(str, "host hypervisor_hostname", nullable=True)
+    FIELDS = {
+        "id": Field(int, read_only=True),
+        "uuid": Field(UUID, read_only=True),
+        **fields(str, "host hypervisor_hostname cpu_info metrics numa_topology", nullable=True),
+        **fields(int, "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used"),
+        "hypervisor_type": Field(str),
+        "hypervisor_version": Field(int),
+        **fields(int, "service_id free_ram_mb free_disk_gb disk_available_least", nullable=True),
+        **fields(int, "current_workload running_vms", nullable=True),
+        "stats": Field(dict[str, str | None], nullable=True),
+        "host_ip": Field(IP, nullable=True),
+        "supported_hv_specs": Field(list[HVSpec], unset=list),
+        "pci_device_pools": Field(PciDevicePoolList, nullable=True),
+        **fields(float, "cpu_allocation_ratio ram_allocation_ratio disk_allocation_ratio"),
+        "mapped": Field(int, since=(1, 18)),
+        **PERSISTENT,
+    }
 
 
 class ComputeNodeList(ListObject, of=ComputeNode, version="1.17"):
@@ -96,6 +122,7 @@ class Service(WireObject):
         "report_count": Field(int),
         "disabled": Field(bool),
         **fields(str, "disabled_reason availability_zone", nullable=True),
+        "compute_node": Field(ComputeNode),
         "last_seen_up": Field(datetime.datetime, nullable=True),
         "forced_down": Field(bool),
         "version": Field(int),

@@ -66,10 +66,10 @@ def test_defaults_are_filled_only_where_documented():
 
 
 def test_read_only_fields_are_set_once():
-    service = objects.Service(id=1)
-    service.id = 1
-    with pytest.raises(errors.ObjectActionError, match="Service.id is read-only"):
-        service.id = 2
+    node = objects.ComputeNode(id=1)
+    node.id = 1
+    with pytest.raises(errors.ObjectActionError, match="ComputeNode.id is read-only"):
+        node.id = 2
 
 
 def test_secrets_are_masked():

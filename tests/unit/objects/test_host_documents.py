@@ -176,3 +176,10 @@ def test_metrics():
     assert metrics[2].numa_membw_values == {"0": 10}
     for nothing in (None, "", "[]"):
         assert len(objects.MonitorMetricList.from_text(nothing)) == 0
+
+
+def test_supported_guests_of_a_host():
+    spec = objects.HVSpec(arch="AMD64", hv_type="xapi", vm_mode="hvm")
+    assert [spec.arch, spec.hv_type, spec.vm_mode] == ["x86_64", "xen", "hvm"]
+    newer = objects.HVSpec(arch="new", hv_type="newer", vm_mode="newest")
+    assert [newer.arch, newer.hv_type, newer.vm_mode] == ["new", "newer", "newest"]
