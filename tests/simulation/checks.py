@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from scheduler.db.claims import retired_name
 from tests.simulation import spec
 from tests.simulation.fleet import INSTANCES, NODES, Fleet
 from tests.simulation.kernel import Kernel
@@ -236,9 +237,14 @@ class Checks:
         self._see_who_fits()
 
     def _is_refused(self, asked: Asked) -> bool:
-        """True when the refusal is written, whether anybody was told of it or not."""
-        rows = self._server.tables["claims"].values()
-        return any(row.consumer_uuid == asked.names[0] and not row.host for row in rows)
+        """True when the refusal is written, whether anybody was told of it or not.
+
+        A later claim for the same server gives it another name.
+        """
+        name, its_id = asked.names[0], f"{asked.request_id}/"
+        several = self._server.tables["claims"].values()
+        own = [row for row in several if row.request_id.startswith(its_id) and not row.memory_mb]
+        return any(row.consumer_uuid in (name, retired_name(name, row.request_id)) for row in own)
 
     def left(self, asked: Asked) -> None:
         """A scheduler is done with it, or died."""
