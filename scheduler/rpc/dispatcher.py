@@ -42,7 +42,7 @@ UNKNOWN_METHOD: Final = "UnknownMethod"
 PING: Final = "oslo_rpc_server_ping"
 """The library's own method, which every server has with ``[DEFAULT] rpc_ping_enabled``."""
 LOGGED: Final = (errors.NO_HOST_FITS, errors.ATTEMPTS_EXHAUSTED, errors.STATE_TOO_OLD)
-"""Codes of refusals that the line on the decision tells of, as it does of faults with an id."""
+"""Codes of refusals that are in the line on the decision already, as faults with an id are."""
 NOT_SERVED: Final = (oslo_messaging.NoSuchMethod, oslo_messaging.UnsupportedVersion)
 """There is no such method, or not in this version."""
 
