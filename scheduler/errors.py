@@ -6,8 +6,6 @@ branches fire (reference page rpc, section 5).  ``str()`` is formatted from keyw
 and those travel on the wire together with the numeric ``code``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 import functools
@@ -63,7 +61,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return "" if near is None else f"; did you mean {near}?"
 
 
-def placed(error: NovaException, part: str) -> NovaException:
+def placed(error: "NovaException", part: str) -> "NovaException":
     """*error* about something inside of *part*; its text then names that place."""
     inner = str(error.kwargs.get("place", ""))
     if len(inner) > MOST_QUOTED:
@@ -375,7 +373,7 @@ class Fault:
     details: str
 
     @classmethod
-    def from_error(cls, error: BaseException) -> Fault:
+    def from_error(cls, error: BaseException) -> Self:
         kwargs = getattr(error, "kwargs", None)
         code = int(kwargs.get("code", 500)) if isinstance(kwargs, dict) else 500
         text = message_of(error) or type(error).__name__

@@ -10,8 +10,6 @@ The same request is one with the same request id, servers and arguments.  Its an
 One delivery that a broker repeats to the same worker is dropped by ``rpc``, by its message id.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading
@@ -20,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -109,7 +107,7 @@ class ReplyCache:
         """Number of requests that were answered without a decision of their own."""
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts) -> ReplyCache:
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
         options = conf.scheduler
         return cls(options.answers_kept_seconds, options.answers_kept_servers)
 

@@ -1,7 +1,5 @@
 """The scheduler's side of its RPC methods (reference page rpc, sections 2 and 4)."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections import Counter

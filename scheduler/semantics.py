@@ -5,8 +5,6 @@ and uses the entry that concerns it; nobody asks which of the two it is.  The co
 says by name what each entry means.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 import operator
@@ -101,7 +99,7 @@ class Semantics:
     #: (random source, hosts, number of servers) -> hosts that the chance driver draws.
     draw: Callable[[random.Random, list[str], int], list[str]] = _draw_different_hosts
     #: NUMA cells and PCI devices.
-    numa: numa.NumaSemantics = numa.CURRENT
+    numa: "numa.NumaSemantics" = numa.CURRENT
     #: NUMATopologyFilter decides on a server that is rebuilt where it is.
     rebuild_checks_cells: bool = False
 

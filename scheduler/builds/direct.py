@@ -1,7 +1,5 @@
 """Find hosts, send them builds, change rows (pages scheduling, 13.1 and 13.3, conductor, 13)."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 from collections.abc import Mapping, Sequence
@@ -174,7 +172,7 @@ class DirectBuilds:
         count_attempt(own, uuids, self.max_attempts)
         return own
 
-    def _build(self, uuid: str, chooser: Chooser, order: Mapping[str, Any]) -> None:
+    def _build(self, uuid: str, chooser: "Chooser", order: Mapping[str, Any]) -> None:
         context, spec, properties = chooser.context, chooser.request_spec, chooser.properties
         chosen = chooser.choose(uuid)
         LOG.info("Choosing host %s for instance %s", chosen["host"], uuid)

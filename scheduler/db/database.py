@@ -4,8 +4,6 @@ Built on oslo.db, so its options, its translated exceptions (``oslo_db.exception
 against connections that were open across a fork all hold (reference page config, section 7).
 """
 
-from __future__ import annotations
-
 import contextlib
 import pathlib
 import random
@@ -15,7 +13,7 @@ import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import sqlalchemy
 from oslo_config import cfg
@@ -120,7 +118,7 @@ class Database:
         self._keepers: weakref.WeakSet[Any] = weakref.WeakSet()
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts, *, for_command: bool = False) -> Database:
+    def from_conf(cls, conf: cfg.ConfigOpts, *, for_command: bool = False) -> Self:
         """The database of ``[database] connection``; unset, a SQLite file below ``state_path``.
 
         One *for_command* gives up a server that is away, and waits for its answers for ever.
@@ -139,7 +137,7 @@ class Database:
 
     def sibling(
         self, url: str | URL, option: str, *, settings: Mapping[str, Any] = {}, **others: Any
-    ) -> Database:
+    ) -> "Database":
         """The database of *url*, which *option* names: used as this one but for what is given."""
         alike = ("is_read_only", "silence_timeout_seconds", "connect_seconds")
         how = {name: getattr(self, name) for name in alike} | others

@@ -4,12 +4,11 @@ This project's own schema has all tables in one.  Nova's has the tables of a cel
 database, and the rest in the API database (reference page database, sections 2 and 7).
 """
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections.abc import Sequence
 from functools import partial
+from typing import Self
 
 import sqlalchemy as sa
 from oslo_config import cfg
@@ -51,7 +50,7 @@ class Databases:
         self._lock = threading.Lock()
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts, *, for_command: bool = False) -> Databases:
+    def from_conf(cls, conf: cfg.ConfigOpts, *, for_command: bool = False) -> Self:
         """The configured databases; nothing connects yet.  Raises ConfigurationError."""
         main = Database.from_conf(conf, for_command=for_command)
         settings = configured_settings(conf, database_conf.API_GROUP)

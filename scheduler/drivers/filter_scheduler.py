@@ -4,8 +4,6 @@ Reference page scheduling, sections 2 and 3.  The loop of :meth:`FilterScheduler
 only place where a request is decided again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import functools
@@ -15,7 +13,7 @@ import pathlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from oslo_log import log as logging
@@ -94,7 +92,7 @@ class Settings:
     zone_if_none: str
 
     @classmethod
-    def from_conf(cls, conf: Any, host_manager: Any) -> Settings:
+    def from_conf(cls, conf: Any, host_manager: Any) -> Self:
         """Everything loaded and built; raises errors that name the option."""
         return cls(
             configured_policy(conf, host_manager),

@@ -4,8 +4,6 @@ Nothing else in the tree filters or weighs.  Reference pages filters, and schedu
 and 7.2.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -63,7 +61,7 @@ class FilterChain:
         *,
         skip_filters: bool = False,
         after: Callable[[str], None] | None = None,
-    ) -> Evaluation:
+    ) -> "Evaluation":
         """Ask the filters about *hosts* for instance number *index*; nothing is weighed yet.
 
         Stops at the filter that leaves nothing.  The removed counts of a filter always add up
@@ -136,7 +134,7 @@ def is_columnar(each: BaseHostFilter) -> bool:
     )
 
 
-def _apply_columns(each: Any, found: Evaluation, request: Any, number: int) -> dict[str, int]:
+def _apply_columns(each: Any, found: "Evaluation", request: Any, number: int) -> dict[str, int]:
     hosts, alive = found.hosts, None
     removed: dict[str, int] = {}
     for reason, gone in rejections(each, hosts, request):
@@ -163,7 +161,7 @@ def rejections(
 
 
 def _apply_rows(
-    each: BaseHostFilter, found: Evaluation, request: Any, number: int
+    each: BaseHostFilter, found: "Evaluation", request: Any, number: int
 ) -> dict[str, int]:
     passing, refused = each.ask_each(found.hosts, request)
     found.hosts = Candidates(found.hosts.scope, np.array(passing, dtype=np.int64))
@@ -213,7 +211,7 @@ class Part:
         """The weigher's share of the totals."""
         return weighted(self.raw, self.bounds, self.multiplier, extremes(self.raw))
 
-    def at(self, places: np.ndarray) -> Part:
+    def at(self, places: np.ndarray) -> "Part":
         return Part(self.name, self.raw[places], some(self.multiplier, places), self.bounds)
 
 

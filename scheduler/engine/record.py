@@ -4,13 +4,11 @@ Counts are of hosts.  For the first instance the hosts never considered, those r
 filter, the counts per (filter, reason) and the hosts left always add up to the fleet.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -91,7 +89,7 @@ class Verdicts:
     bounds: Sequence[Any] = ()
 
     @classmethod
-    def from_evaluation(cls, found: Evaluation, filters: Sequence[BaseHostFilter]) -> Verdicts:
+    def from_evaluation(cls, found: Evaluation, filters: Sequence[BaseHostFilter]) -> Self:
         """Verdicts of the filters; weights are added when they are known."""
         version = found.hosts.scope.table.version
         return cls(found.of_row, found.reasons, np.zeros(0), filters, version)

@@ -6,13 +6,11 @@ a host is removed.  A predicate over a document is evaluated once per distinct d
 heartbeat seen.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from oslo_log import log as logging
@@ -69,7 +67,7 @@ class Candidates:
         return self.scope.table
 
     @classmethod
-    def alone(cls, state: HostState) -> Candidates:
+    def alone(cls, state: HostState) -> Self:
         """The one host that *state* is a view of, within the decision it was made for."""
         return cls(state.scope, np.array([state.row], dtype=np.int64))
 
@@ -88,7 +86,7 @@ class Candidates:
     def __iter__(self) -> Iterator[HostState]:
         return iter(self.states())
 
-    def take(self, chosen: np.ndarray) -> Candidates:
+    def take(self, chosen: np.ndarray) -> "Candidates":
         """The candidates at *chosen* (a mask or positions), in that order."""
         # The places of a mask first: half the time of an index by the mask itself.
         chosen = np.asarray(chosen)

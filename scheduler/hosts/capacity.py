@@ -3,8 +3,6 @@
 Counted from columns when somebody asks.  Decisions only wait while the columns are copied.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Self

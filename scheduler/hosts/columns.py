@@ -6,8 +6,6 @@ distinct contents of one column, parses each at most once and forgets it with it
 Numbers are reused, so arrays indexed by them stay small.
 """
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import zlib
@@ -233,7 +231,7 @@ class DocumentPool:
         """One more than the highest number that was ever in use."""
         return len(self._keys)
 
-    def copy(self) -> DocumentPool:
+    def copy(self) -> "DocumentPool":
         """A pool of the same contents under the same numbers, with users of its own, and silent."""
         twin = DocumentPool(self._parse)
         twin._numbers = dict(self._numbers)

@@ -5,8 +5,6 @@ the instance turns out to be elsewhere or gone, or it expires.  Those of a reque
 released at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
@@ -69,7 +67,7 @@ class Reservations:
     def __iter__(self) -> Iterator[Reservation]:
         return (each for several in self._of_key.values() for each in several)
 
-    def copy(self, table: HostTable) -> Reservations:
+    def copy(self, table: HostTable) -> "Reservations":
         """The same reservations on *table*, a copy of this table, kept by this process alone."""
         twin = Reservations(table, self.expiry_seconds)
         for each in self:

@@ -1,7 +1,5 @@
 """From rows to the host table: coercions and changes (scheduling, 6.1, 6.2; database, 3.1, 5)."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ Where several things are wrong, today's order of evaluation decides which is rep
 the semantics.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -26,6 +24,20 @@ from scheduler.objects.numa import MAX_CPU
 _CELLS = re.compile("[1-9][0-9]{0,8}")
 
 Shape = list[tuple[AbstractSet[int], int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """The CPU policies of a guest; *dedicated* CPUs have host CPUs of their own."""
+
+    cpu: str | None
+    thread: str | None
+    emulator: str | None
+    dedicated: frozenset[int] = frozenset()
+
+    @property
+    def is_pinned(self) -> bool:
+        return self.cpu in PINNED_POLICIES
 
 
 def constraints(
@@ -163,20 +175,6 @@ _HYPERTHREADING = "HW_CPU_HYPERTHREADING"
 _POLICY_OF_TRAIT: Mapping[str, str] = MappingProxyType(
     {"forbidden": "isolate", "required": "require"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Policies:
-    """The CPU policies of a guest; *dedicated* CPUs have host CPUs of their own."""
-
-    cpu: str | None
-    thread: str | None
-    emulator: str | None
-    dedicated: frozenset[int] = frozenset()
-
-    @property
-    def is_pinned(self) -> bool:
-        return self.cpu in PINNED_POLICIES
 
 
 def policies(asked: HardwareSpecs, semantics: NumaSemantics) -> Policies:

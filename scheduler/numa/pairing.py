@@ -4,8 +4,6 @@ A check returns the guest cell as it is afterwards, or None.  What the checks be
 settled stays settled for the guest's next attempt, as in Nova (numa_pci, section 5.4).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -59,7 +57,7 @@ class Terms:
 
     reserve: int
     limits: Limits | None
-    semantics: NumaSemantics
+    semantics: "NumaSemantics"
 
 
 Check = Callable[[HostCell, GuestCell, Terms], GuestCell | None]
@@ -75,7 +73,7 @@ def pair(host: HostCell, guest: GuestCell, terms: Terms) -> tuple[bool, GuestCel
     return True, replace(guest, id=host.id)
 
 
-def is_counted(guest: GuestTopology, semantics: NumaSemantics) -> bool:
+def is_counted(guest: GuestTopology, semantics: "NumaSemantics") -> bool:
     """True when ``may_pair`` decides: one cell, any threads, a page size that is one.
 
     A size that is only bounded is settled by the first attempt, and then holds for the others.

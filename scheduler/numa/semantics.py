@@ -1,7 +1,5 @@
 """Where Newton and today's releases differ about NUMA; each difference is one entry."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -77,7 +75,7 @@ class NumaSemantics:
     unknown_extra_specs: tuple[str, ...] = ()
 
     #: The differences about PCI devices.
-    pci: pci.PciSemantics = pci.CURRENT
+    pci: "pci.PciSemantics" = pci.CURRENT
 
 
 CURRENT = NumaSemantics()

@@ -5,8 +5,6 @@ a new value and shares what stayed the same.  ``from_object`` takes a wire objec
 ``to_object`` makes one.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -119,7 +117,7 @@ class GuestTopology:
     def is_pinned(self) -> bool:
         return all(cell.is_pinned for cell in self.cells)
 
-    def unplaced(self) -> GuestTopology:
+    def unplaced(self) -> Self:
         """The guest without what a fit settled, except its page sizes."""
         cells = tuple(
             replace(cell.unplaced(), id=number, cores=None)

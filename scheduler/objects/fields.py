@@ -4,8 +4,6 @@ Follows reference page objects, section 1.2.  One conversion serves construction
 and decoding; ``exact`` lets the caller skip it for a value that already has the right type.
 """
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
@@ -40,7 +38,7 @@ class BadValue(ValueError):
         self.reason = reason
         self.path = path
 
-    def inside(self, part: str) -> BadValue:
+    def inside(self, part: str) -> "BadValue":
         """The same error with a path that starts one level further out."""
         joint = "." if self.path and not self.path.startswith("[") else ""
         return BadValue(self.reason, f"{part}{joint}{self.path}")

@@ -1,7 +1,5 @@
 """Wire classes by name, their versions, and bounds of unread values (objects, 1.4, 1.6, 2.6)."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

@@ -1,7 +1,5 @@
 """The request and the answer to it (reference page objects, sections 3 and 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from operator import attrgetter
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """PCI pools of a host and PCI requests of an instance, as immutable, hashable values."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterable, Mapping
@@ -40,7 +38,7 @@ class Pool:
         node: int | None = self.values["numa_node"]
         return node
 
-    def holding(self, count: int) -> Pool:
+    def holding(self, count: int) -> Self:
         return replace(self, count=count)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,11 +1,9 @@
 """The context and the objects that travel in messages (reference page rpc, 4, 11 and 12)."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import oslo_messaging
 from oslo_context import context as oslo_context
@@ -98,7 +96,7 @@ class RequestContext(oslo_context.RequestContext):
         return values
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], **kwargs: Any) -> RequestContext:
+    def from_dict(cls, values: Mapping[str, Any], **kwargs: Any) -> Self:
         """Rebuild a context from the keys of *values* that are known; ValueError for bad ones."""
         given = values.get
         return super().from_dict(
@@ -111,7 +109,7 @@ class RequestContext(oslo_context.RequestContext):
             **kwargs,
         )
 
-    def elevated(self, read_deleted: str | None = None) -> RequestContext:
+    def elevated(self, read_deleted: str | None = None) -> Self:
         """A copy with an administrator's rights; this context keeps its own."""
         elevated = copy.copy(self)
         elevated.roles = list(self.roles)
@@ -122,7 +120,7 @@ class RequestContext(oslo_context.RequestContext):
             elevated.read_deleted = _checked_read_deleted(read_deleted)
         return elevated
 
-    def redacted_copy(self, **kwargs: Any) -> RequestContext:
+    def redacted_copy(self, **kwargs: Any) -> Self:
         """The copy that goes out with notifications: no token, address or catalog."""
         return super().redacted_copy(**{"overwrite": False, **kwargs})
 

@@ -9,8 +9,6 @@ acknowledged the message.  Here a short message takes the place of one beyond a 
 library sees it, and its sender is answered with InvalidRequest.
 """
 
-from __future__ import annotations
-
 import bz2
 import json
 import lzma
@@ -18,7 +16,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from oslo_log import log as logging
 from oslo_serialization import jsonutils
@@ -117,7 +115,7 @@ class MessageLimits:
     most_levels: int
 
     @classmethod
-    def from_conf(cls, conf: Any) -> MessageLimits:
+    def from_conf(cls, conf: Any) -> Self:
         options = conf.scheduler
         return cls(options.max_message_bytes, options.max_request_depth)
 

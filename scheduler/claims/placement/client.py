@@ -3,8 +3,6 @@
 Connections are kept and shared by all threads of a process.  Reference page conductor, section 7.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random
@@ -12,7 +10,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import requests
 from keystoneauth1 import exceptions as ks_exceptions
@@ -78,7 +76,7 @@ class Requester:
     calls: list[tuple[str, float]] = field(default_factory=list, compare=False)
 
     @classmethod
-    def from_request(cls, context: Any, spec: Any) -> Requester:
+    def from_request(cls, context: Any, spec: Any) -> Self:
         """Who asked for *spec*: its own project and user, else those of the *context*.
 
         A request id that no header can carry is left out.
@@ -89,7 +87,7 @@ class Requester:
         project_id = spec.project_id or getattr(context, "project_id", None)
         return cls(project_id, user_id, found)
 
-    def within(self, seconds: float) -> Requester:
+    def within(self, seconds: float) -> Self:
         """The same with so much time from now on."""
         return replace(self, ends_at=time.monotonic() + seconds)
 
@@ -173,9 +171,7 @@ class PlacementClient(ServiceClient):
     """One Placement service."""
 
     @classmethod
-    def from_conf(
-        cls, conf: cfg.ConfigOpts, pause: Callable[[float], None] = time.sleep
-    ) -> PlacementClient:
+    def from_conf(cls, conf: cfg.ConfigOpts, pause: Callable[[float], None] = time.sleep) -> Self:
         """The client that ``[placement]`` describes; nothing connects yet.
 
         Raises ConfigurationError when the options cannot be used.

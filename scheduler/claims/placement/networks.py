@@ -4,11 +4,9 @@ Neutron knows the segments of ports and networks.  It makes a provider of each s
 in an aggregate with the hosts that are on the segment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from keystoneauth1.exceptions import ClientException
 from oslo_config import cfg
@@ -37,7 +35,7 @@ class RoutedNetworks:
         self._neutron, self._placement = neutron, placement
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts, placement: PlacementClient) -> RoutedNetworks | None:
+    def from_conf(cls, conf: cfg.ConfigOpts, placement: PlacementClient) -> Self | None:
         """None where no segments are to be asked for; raises ConfigurationError."""
         if not conf.scheduler[OPTION]:
             return None

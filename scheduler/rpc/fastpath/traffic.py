@@ -11,8 +11,6 @@ caller has to declare the queue anew.  The library has the thread of the request
 caller who is gone keeps all threads from serving others.
 """
 
-from __future__ import annotations
-
 import collections
 import os
 import threading
@@ -121,7 +119,7 @@ class Receiver:
 class Request(AMQPIncomingMessage):
     """A request that is answered on *channel*."""
 
-    def __init__(self, channel: ReplyChannel, *arguments: Any) -> None:
+    def __init__(self, channel: "ReplyChannel", *arguments: Any) -> None:
         super().__init__(*arguments)
         self._channel = channel
 
