@@ -203,11 +203,7 @@ class SchedulerManager:
         self._notify(context, END, spec, uuids)
 
     def _notify(
-        self,
-        context: Any,
-        phase: str,
-        spec: objects.RequestSpec,
-        uuids: list[str] | None = None,
+        self, context: Any, phase: str, spec: objects.RequestSpec, uuids: list[str] | None = None
     ) -> None:
         """Send the notification of *phase*, if the driver is of a kind that does.
 

@@ -18,15 +18,7 @@ from oslo_reports import opts as report_options
 import scheduler
 from scheduler import concurrency, errors, exit_codes
 from scheduler import conf as project_options
-from scheduler.conf import (
-    check,
-    claims,
-    command_line,
-    default,
-    filter_scheduler,
-    mistakes,
-    names,
-)
+from scheduler.conf import check, claims, command_line, default, filter_scheduler, mistakes, names
 
 LOG = logging.getLogger(__name__)
 

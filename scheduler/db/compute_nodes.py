@@ -13,9 +13,7 @@ _LIVING = sa.select(compute_nodes).where(compute_nodes.c.deleted == 0).order_by(
 
 
 def list_all(
-    connection: Connection,
-    host: str | None = None,
-    node: str | None = None,
+    connection: Connection, host: str | None = None, node: str | None = None
 ) -> Sequence[Any]:
     """The rows of all living nodes by id, or of those on *host* or called *node*."""
     names = {compute_nodes.c.host: host, compute_nodes.c.hypervisor_hostname: node}

@@ -135,9 +135,7 @@ def to_columns(source: objects.WireObject, table: Table) -> dict[str, Any]:
 def to_column(value: Any) -> Any:
     """One value as a column holds it; lists, dicts and objects become JSON text."""
     if isinstance(value, datetime.datetime):
-        if value.tzinfo is not None:
-            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
-        return value.replace(microsecond=0)
+        return timeutils.normalize_time(value).replace(microsecond=0)
     if isinstance(value, (ipaddress.IPv4Address, ipaddress.IPv6Address)):
         return str(value)
     if isinstance(value, objects.WireObject):

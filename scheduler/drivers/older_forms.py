@@ -35,9 +35,9 @@ def form_of(cls: Any) -> Form | None:
     if _takes(method, "self", "context", "spec", "uuids", return_alternates=False):
         return None
     if "instance_uuids" in names and _takes(method, "self", "context", "spec", "uuids", None, None):
-        return _pikes
+        return lambda context, spec, uuids: (context, spec, uuids, None, None)
     if _takes(method, "self", "context", "spec"):
-        return _newtons
+        return lambda context, spec, _uuids: (context, spec)
     reason = f"{cls.__name__}.select_destinations takes {', '.join(names)}"
     raise errors.ConfigurationError(
         option=OPTION,
@@ -111,14 +111,6 @@ def _havanas(context: Any, spec: objects.RequestSpec, uuids: list[str]) -> tuple
     filter_properties = spec.to_legacy_filter_properties_dict()
     filter_properties["instance_type"] = request_spec["instance_type"]
     return context, request_spec, filter_properties
-
-
-def _newtons(context: Any, spec: objects.RequestSpec, _uuids: list[str]) -> tuple[Any, ...]:
-    return context, spec
-
-
-def _pikes(context: Any, spec: objects.RequestSpec, uuids: list[str]) -> tuple[Any, ...]:
-    return context, spec, uuids, None, None
 
 
 # --- what such drivers ask their host manager (scheduling page, 5.2, 5.6 and 7.1) -------------

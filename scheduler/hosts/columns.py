@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from oslo_utils import timeutils
 
 from scheduler import errors, objects
 from scheduler.numa import HostTopology
@@ -73,9 +74,7 @@ def seconds(when: datetime.datetime | None) -> float:
     """
     if not isinstance(when, datetime.datetime):
         return NEVER
-    if when.tzinfo is not None:
-        when = when.astimezone(datetime.UTC).replace(tzinfo=None)
-    return (when - _EPOCH).total_seconds()
+    return (timeutils.normalize_time(when) - _EPOCH).total_seconds()
 
 
 def _json_of(kind: type) -> Callable[[str | None], Any]:

@@ -124,8 +124,8 @@ class HostManager:
             self.require_state()
 
     def is_read_since(self, arrived_at: float | None) -> bool:
-        """True when the state was read after a request arrived; see :meth:`refresh`."""
-        return self._shared.is_good_since(arrived_at)
+        """True when the state was read after a request arrived, never after None."""
+        return arrived_at is not None and self._shared.good_since > arrived_at
 
     def read_beside(self) -> None:
         """Read what no request waits for, once the first read is done; called twice a second.
@@ -157,7 +157,8 @@ class HostManager:
         self._reader.read_more(conf)
         with self.lock:
             self._take_intervals(conf)
-            self._updater.set_ratios(semantics.Ratios.from_conf(conf))
+            self._updater.ratios = semantics.Ratios.from_conf(conf)
+            rows.apply_ratios(self.table, self._updater.ratios)
             others()
         with contextlib.suppress(errors.StateUnavailable):
             self.refresh_everything()

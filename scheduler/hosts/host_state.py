@@ -17,8 +17,8 @@ from oslo_log import log as logging
 
 from scheduler import numa, objects, pci, semantics
 from scheduler.hosts import columns
-from scheduler.hosts.columns import ADDED_BY_RESERVATIONS
-from scheduler.hosts.table import NEVER, HostTable
+from scheduler.hosts.columns import ADDED_BY_RESERVATIONS, NEVER
+from scheduler.hosts.table import HostTable
 from scheduler.numa import HostTopology
 
 LOG = logging.getLogger(__name__)

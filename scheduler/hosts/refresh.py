@@ -54,13 +54,15 @@ class SharedRun:
         self._changed = threading.Condition()
         self._begun = 0
         self._finished = 0
-        self._begun_at = self._good_since = NEVER
+        self._begun_at = NEVER
+        #: When the latest run began that has finished without an error.
+        self.good_since = NEVER
         self._last_error: BaseException | None = None
 
     def __call__(self, arrived_at: float | None = None) -> None:
         """Return once a run has finished that began after *arrived_at*; None: after this call."""
         since = self._clock() if arrived_at is None else arrived_at
-        if self._good_since > since:
+        if self.good_since > since:
             return
         with self._changed:
             is_shared = self._begun > self._finished and self._begun_at > since
@@ -74,10 +76,6 @@ class SharedRun:
             self._begun = mine
             self._begun_at = SOON
         self._run(mine)
-
-    def is_good_since(self, arrived_at: float | None) -> bool:
-        """True when a run that has finished began after *arrived_at*; never after None."""
-        return arrived_at is not None and self._good_since > arrived_at
 
     def wait(self) -> None:
         """Return when the run that is under way, if there is one, has ended."""
@@ -99,7 +97,7 @@ class SharedRun:
                 self._finished = number
                 self._last_error = error
                 if error is None:
-                    self._good_since = self._begun_at
+                    self.good_since = self._begun_at
                 self._changed.notify_all()
 
 

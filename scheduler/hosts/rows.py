@@ -13,11 +13,11 @@ from scheduler import objects, semantics
 from scheduler.db.fleet import FleetChanges
 from scheduler.db.fleet_rows import is_complete
 from scheduler.hosts import columns
-from scheduler.hosts.columns import seconds
+from scheduler.hosts.columns import NEVER, seconds
 from scheduler.hosts.instances import recorded, tracked
 from scheduler.hosts.refresh import MISSED_AFTER_SECONDS, ReadCost
 from scheduler.hosts.reservations import Reservations
-from scheduler.hosts.table import NEVER, HostTable, Key
+from scheduler.hosts.table import HostTable, Key
 from scheduler.objects.fields import LARGEST_SIZE
 from scheduler.objects.registry import read_json
 from scheduler.pci import Pools
@@ -190,7 +190,7 @@ class TableUpdater:
         self.reservations = reservations
         self.table: HostTable = reservations.table
         self.aggregates: dict[int, objects.Aggregate] = {}
-        self._ratios = ratios
+        self.ratios = ratios
         self._semantics = chosen
         self._knows_bare_metal = knows_bare_metal
         self._undivided = objects.CellMapping(uuid=cell_uuid, id=0)
@@ -252,11 +252,6 @@ class TableUpdater:
         service = None if host is None else self.table.services.get(host)
         return host if service is not None and service["id"] == service_id else None
 
-    def set_ratios(self, ratios: Ratios) -> None:
-        """Count hosts by *ratios*, as far as these leave it to the configuration."""
-        self._ratios = ratios
-        apply_ratios(self.table, ratios)
-
     def set_aggregates(self, aggregates: Iterable[objects.Aggregate]) -> None:
         """Make *aggregates* all there are."""
         self.aggregates = {each.id: each for each in aggregates}
@@ -304,7 +299,7 @@ class TableUpdater:
             return
         found = values(
             row,
-            self._ratios,
+            self.ratios,
             cell.uuid,
             knows_bare_metal=self._knows_bare_metal,
             complaints=self._complaints,

@@ -18,8 +18,6 @@ from scheduler import errors
 from scheduler.hosts import columns
 from scheduler.hosts.columns import NEVER, Combinations, DocumentPool
 
-__all__ = ["NEVER", "HostTable", "Key"]
-
 LOG = logging.getLogger(__name__)
 
 FIRST_CAPACITY = 64

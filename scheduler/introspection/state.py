@@ -137,13 +137,9 @@ def state_refresh(subject: Subject) -> dict[str, Any]:
                 reservations.release_all(list(reservations))
             reported = after.column("updated_at")
             news = {key for key, row in after.rows.items() if reported[row] > began - NEWS_SECONDS}
-            keys = sorted((before.rows.keys() | after.rows.keys()) - news, key=_in_order)
+            keys = sorted((before.rows.keys() | after.rows.keys()) - news)
             repaired = [each for key in keys for each in _differences(key, before, after)]
     return {"hosts": len(after), "repaired": len(repaired), "repairs": repaired[:MOST_NAMED]}
-
-
-def _in_order(key: Key) -> tuple[str, str]:
-    return key[0], key[1] or ""
 
 
 def host_values(table: HostTable, row: int) -> dict[str, Any]:

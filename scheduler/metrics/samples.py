@@ -102,13 +102,9 @@ class Samples(Collector):
                     yield _family(replace(metric, name=name), own)
 
 
-def _added(known: list[float], value: list[float]) -> list[float]:
-    return list(map(operator.add, known, value))
-
-
 _COMBINED: Final[Mapping[Kind, Callable[[Any, Any], Any]]] = {
     Kind.COUNTER: operator.add,
-    Kind.HISTOGRAM: _added,
+    Kind.HISTOGRAM: lambda known, value: list(map(operator.add, known, value)),
     Kind.SUM: operator.add,
     Kind.MAX: max,
     Kind.MIN: min,

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from oslo_utils import timeutils
+
 from scheduler import objects
 from scheduler.db import tables
 from scheduler.db.cells import CellHealth
@@ -20,8 +22,7 @@ _TIMES = ("created_at", "updated_at", "deleted_at", "last_seen_up")
 
 def moment(text: str) -> datetime.datetime:
     """A time in a text as naive UTC."""
-    when = datetime.datetime.fromisoformat(text)
-    return when if when.tzinfo is None else when.astimezone(datetime.UTC).replace(tzinfo=None)
+    return timeutils.normalize_time(datetime.datetime.fromisoformat(text))
 
 
 class RowFleet:

@@ -11,12 +11,7 @@ from typing import Any, Final
 import numpy as np
 from oslo_log import log as logging
 
-from scheduler.claims.placement.candidates import (
-    DISABLED_TRAIT,
-    AllocationRequest,
-    Answer,
-    Wish,
-)
+from scheduler.claims.placement.candidates import DISABLED_TRAIT, AllocationRequest, Answer, Wish
 from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
 from scheduler.claims.placement.facts import AGGREGATE, FREE, TRAIT, Facts
 from scheduler.hosts.candidates import Candidates

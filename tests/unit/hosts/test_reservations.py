@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from scheduler import numa, objects
+from scheduler.hosts.columns import NEVER
 from scheduler.hosts.host_state import Consumption, Fitting, consume
 from scheduler.hosts.instances import Terms, TrackedInstance
 from scheduler.hosts.reservations import NewtonReservations, Reservation, Reservations
-from scheduler.hosts.table import NEVER, HostTable
+from scheduler.hosts.table import HostTable
 from tests.builders import NOW, a_fleet, a_request, an_instance_row
 from tests.unit.numa.builders import guest, want
 from tests.world import random_fleets

@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from scheduler.hosts import columns, rows
-from scheduler.hosts.table import NEVER
+from scheduler.hosts.columns import NEVER
 from scheduler.replay.row_fleet import RowFleet, moment
 from scheduler.semantics import Ratios
 from tests.builders import a_conf

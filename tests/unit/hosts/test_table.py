@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from scheduler import errors, objects
 from scheduler.hosts import columns
-from scheduler.hosts.columns import DocumentPool
-from scheduler.hosts.table import NEVER, HostTable
+from scheduler.hosts.columns import NEVER, DocumentPool
+from scheduler.hosts.table import HostTable
 from scheduler.numa import HostTopology
 from scheduler.pci import Pools
 from tests.builders import NOW, a_fleet, a_host, candidates
