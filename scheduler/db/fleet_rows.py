@@ -131,9 +131,9 @@ NODE_COLUMNS = [
     _NODES.supported_instances,
     *CHANGING_COLUMNS,
 ]
-#: Names and numbers without which a compute node is no candidate; a number may be NULL.
+#: Without these a compute node is no candidate; a time or number may be NULL.
 NEEDED_COLUMNS = [
-    *(_NODES.host, _NODES.hypervisor_hostname, _NODES.uuid),
+    *(_NODES.host, _NODES.hypervisor_hostname, _NODES.uuid, _NODES.created_at, _NODES.updated_at),
     *(each for each in NODE_COLUMNS if isinstance(each.type, sa.Integer | sa.Float)),
 ]
 _needed_of = operator.attrgetter(*(each.name for each in NEEDED_COLUMNS))
@@ -161,13 +161,15 @@ LIVING_SERVICES = (_TABLE.c.binary == COMPUTE_BINARY, _TABLE.c.deleted == 0)
 
 
 def is_complete(row: Any) -> bool:
-    """True when the *row* of a compute node has its names, and finite numbers only.
+    """True when the *row* of a compute node has its names, real times and finite numbers only.
 
-    SQLite keeps a text in a column of numbers, PostgreSQL a ratio that is not finite.
+    SQLite keeps a text in a column of numbers or times, PostgreSQL a ratio that is not finite.
     """
-    host, node, uuid, *numbers = _needed_of(row)
+    host, node, uuid, created_at, updated_at, *numbers = _needed_of(row)
+    if None in (host, node, uuid) or tables.NO_TIME in (created_at, updated_at):
+        return False
     try:
-        return None not in (host, node, uuid) and math.isfinite(sum(filter(None, numbers)))
+        return math.isfinite(sum(filter(None, numbers)))
     except TypeError:
         return False
 

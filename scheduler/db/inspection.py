@@ -49,7 +49,7 @@ class Finding:
 
     *place* is the option or the cell that names it, *failure* why it cannot be used: one line
     without secrets.  *missing* are tables and ``table.column`` that are not there, *incomplete*
-    the number of compute nodes without host, name, uuid or a number.
+    the number of compute nodes without host, name or uuid, or with a bad number or time.
     """
 
     place: str

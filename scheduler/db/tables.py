@@ -4,10 +4,11 @@ One schema usable on one database: Nova's 2026 columns (reference page database,
 and 4), plus indexes that make reading only the changes cheap, plus this project's own tables.
 """
 
+import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql, postgresql
+from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -40,6 +41,25 @@ class IPAddress(TypeDecorator[str]):
         return None if value is None else str(value)
 
 
+class _SqliteTime(sqlite.DATETIME):
+    """SQLite keeps a text in any column; one that is no time is read as :data:`NO_TIME`."""
+
+    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Any:
+        parse: Any = super().result_processor(dialect, coltype)
+
+        def parsed(value: Any) -> datetime.datetime | None:
+            try:
+                return parse(value)
+            except (TypeError, ValueError):
+                return NO_TIME
+
+        return parsed
+
+
+NO_TIME = datetime.datetime.min
+TIME = sa.DateTime().with_variant(_SqliteTime(), "sqlite")
+
+
 def own_table(
     name: str, *items: SchemaItem, unique: str = "", indexes: str = "", **options: Any
 ) -> sa.Table:
@@ -64,12 +84,12 @@ def own_table(
 
 def api_table(name: str, *items: SchemaItem, **keys: str) -> sa.Table:
     """A table of the API layout, with ``created_at`` and ``updated_at`` (naive UTC)."""
-    return own_table(name, *columns(sa.DateTime, "created_at updated_at"), *items, **keys)
+    return own_table(name, *columns(TIME, "created_at updated_at"), *items, **keys)
 
 
 def main_table(name: str, *items: SchemaItem, **keys: str) -> sa.Table:
     """A table of the main layout: ``deleted`` is 0 while the row lives, and then its own id."""
-    deletion = (*columns(sa.DateTime, "deleted_at"), *columns(sa.Integer, "deleted"))
+    deletion = (*columns(TIME, "deleted_at"), *columns(sa.Integer, "deleted"))
     return api_table(name, *deletion, *items, **keys)
 
 
@@ -110,7 +130,7 @@ services = main_table(
     *columns(STRING, "host binary topic disabled_reason"),
     *columns(sa.Integer, "report_count", required=True),
     *columns(sa.Boolean, "disabled forced_down"),
-    *columns(sa.DateTime, "last_seen_up"),
+    *columns(TIME, "last_seen_up"),
     *columns(sa.Integer, "version"),
     sa.Index("services_uuid_idx", "uuid", unique=True),
     unique="host topic deleted, host binary deleted",
@@ -130,7 +150,7 @@ instances = main_table(
     *columns(sa.Integer, "launch_index power_state memory_mb vcpus root_gb ephemeral_gb"),
     *columns(sa.Integer, "instance_type_id progress internal_id cleaned"),
     *columns(sa.BigInteger, "compute_id"),
-    *columns(sa.DateTime, "launched_at terminated_at"),
+    *columns(TIME, "launched_at terminated_at"),
     *columns(sa.Boolean, "locked auto_disk_config shutdown_terminate disable_terminate hidden"),
     *columns(sa.Enum("owner", "admin", name="instances0locked_by"), "locked_by"),
     *columns(IPAddress, "access_ip_v4 access_ip_v6"),
@@ -332,8 +352,8 @@ claims = own_table(
     *columns(sa.Integer, "flavor_id"),
     # Where the instance was when another host was claimed for it.
     *columns(STRING, "source_host"),
-    *columns(sa.DateTime, "created_at expires_at", required=True),
-    *columns(sa.DateTime, "closed_at"),
+    *columns(TIME, "created_at expires_at", required=True),
+    *columns(TIME, "closed_at"),
     sqlite_autoincrement=True,  # the id of a claim is never used again
     unique="consumer_uuid",
     indexes="closed_at id, host node generation",
@@ -341,7 +361,7 @@ claims = own_table(
 
 decisions = own_table(
     "decisions",
-    *columns(sa.DateTime, "recorded_at", required=True),
+    *columns(TIME, "recorded_at", required=True),
     *columns(STRING, "daemon", required=True),
     *columns(STRING, "request_id"),
     *columns(sa.String(32), "outcome", required=True),
@@ -369,7 +389,7 @@ changes = sa.Table(
     ),
     sa.Column("kind", sa.String(32), nullable=False),
     sa.Column("row_id", sa.BigInteger, nullable=False),
-    sa.Column("changed_at", sa.DateTime, nullable=False),
+    sa.Column("changed_at", TIME, nullable=False),
     sqlite_autoincrement=True,  # the id of an entry is never used again
     **OPTIONS,
 )

@@ -276,7 +276,7 @@ class TableUpdater:
             elif not is_complete(row):
                 incomplete.add(node_id)
                 name = str(row.host or row.hypervisor_hostname)
-                text = f"A compute node lacks host, name or uuid, or a number: {name}"
+                text = f"A compute node lacks host, name or uuid, or a number or time: {name}"
                 self._complaints.note("incomplete", name, text)
                 self._rename(node_id, None)  # nobody can build there
             else:

@@ -121,7 +121,7 @@ HOSTS = _newest(
     "hosts",
     "Compute nodes by state: up, down (not heard from in time, or forced down), disabled, "
     "without_service (nothing says that a compute service runs there), "
-    "incomplete (no host, name, uuid or number).",
+    "incomplete (no host, name or uuid, or a bad number or time).",
     "state",
 )
 INSTANCES = _newest("instances", "Instances known to be on a host.")

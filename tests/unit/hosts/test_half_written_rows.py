@@ -22,7 +22,7 @@ FILTERS = (
 VICTIM = "h1"
 BAD_TEXTS = ("", "[[", '{"nova_object.name": 1}', "[1]")
 BAD_NUMBERS = (-1, 2**31 - 1, "many", math.inf)
-BAD_TIMES = (datetime.datetime.min, datetime.datetime.max)
+BAD_TIMES = (datetime.datetime.min, datetime.datetime.max, "of old", "5")
 READ = (
     *("aggregate_hosts", "aggregate_metadata", "aggregates", "changes", "claim_hosts"),
     *("claims", "compute_nodes", "instances", "services"),
@@ -101,6 +101,7 @@ def test_other_hosts_are_decided_on(database, worker, name):
 INCOMPLETE = (
     *(("host", None), ("hypervisor_hostname", None), ("uuid", None)),
     *(("memory_mb", "plenty"), ("free_disk_gb", "much"), ("disk_available_least", b"1")),
+    *(("created_at", "of old"), ("updated_at", "2026-13-01 00:00:00")),
     *(("hypervisor_version", "v"), ("cpu_allocation_ratio", math.inf)),
     *(("ram_allocation_ratio", -math.inf), ("disk_allocation_ratio", "1,5")),
 )
@@ -132,6 +133,13 @@ def test_a_compute_node_that_lacks_a_name_or_number_is_no_candidate(
     assert count_after(**dict(row)) == 0
     assert count_after(**{name: value}) == 1
     assert count_after(deleted=row["id"]) == 0
+
+
+@pytest.mark.parametrize("name", ["created_at", "updated_at", "deleted_at", "last_seen_up"])
+def test_a_service_with_a_text_as_a_time_hides_no_other_host(database, worker, name):
+    change(database, tables.services, tables.services.c.host == VICTIM, {name: "of old"})
+    hosts = {answer(worker, f"{name}, {number}", full=True) for number in range(12)}
+    assert hosts == {"h1", "h2", "h3"} - ({VICTIM} if name == "last_seen_up" else set())
 
 
 def change(database, table, which, values):
