@@ -309,7 +309,7 @@ class CandidateQuery:
         if options.enable_isolated_aggregate_filtering:
             required = set[str]().union(*(each.required_traits for each in groups))
             isolated = [each for each in aggregates if not _required_traits(each) <= required]
-            own.forbidden_aggregates.update(each.uuid for each in isolated)
+            own.forbidden_aggregates.update(_uuids(isolated))
         image = None if getattr(spec, "is_bfv", False) else spec.image
         disk_format = (getattr(image, "disk_format", None) or "").upper()
         if options.query_placement_for_image_type_support and disk_format in _FORMATS:
@@ -337,10 +337,19 @@ def _as_one_group(request: AllocationRequest) -> AllocationRequest:
 
 def _demand(own: Group, aggregates: Iterable[Any], fits: Callable[[Any], bool]) -> bool:
     """Demand one of the aggregates that fit; False, and no demand, if there are none."""
-    found = [each.uuid for each in aggregates if fits(each)]
+    found = _uuids(filter(fits, aggregates))
     if found:
         own.aggregates.append(found)
     return bool(found)
+
+
+def _uuids(aggregates: Iterable[Any]) -> list[str]:
+    """The uuids of *aggregates*, by which Placement knows them; raises NoValidHost without one."""
+    found = {each.uuid: each.name for each in aggregates}
+    if None in found:
+        reason = f"Aggregate {found[None]} has no uuid, so Placement cannot know its hosts"
+        raise errors.NoValidHost(reason=f"Scheduling failed: {reason}")
+    return list(found)
 
 
 def _zones(aggregate: Any) -> list[str]:

@@ -247,6 +247,15 @@ def test_a_tenant_without_the_aggregate_that_it_needs():
         query(a_spec(project_id="you"), Fleet(AGGREGATES, 0, None), **{TENANTS: True, NEEDED: True})
 
 
+@pytest.mark.parametrize("option", [ZONES, TENANTS, ISOLATED])
+def test_an_aggregate_without_uuid_is_refused_by_its_name(option):
+    metadata = {"availability_zone": "z", "filter_tenant_id": "me", "trait:X": "required"}
+    spec = a_spec(project_id="me", availability_zone="z")
+    aggregate = objects.Aggregate(id=1, name="a", metadata=metadata)
+    with pytest.raises(errors.NoValidHost, match="failed: Aggregate a has no uuid, so Placement"):
+        query(spec, Fleet((aggregate,), 0, None), **{option: True})
+
+
 @pytest.mark.parametrize(
     ("disk_format", "is_bfv", "traits"),
     [("qcow2", False, ["COMPUTE_IMAGE_TYPE_QCOW2"]), ("qcow2", True, None), ("gpt", False, None)],
