@@ -22,8 +22,14 @@ HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 REQUIRED, _FORBIDDEN = "required", "forbidden"
 NO_POLICY, ISOLATE = "none", "isolate"
 
+#: Resource classes: those that every Placement has, and an operator's own.
+_CLASS = re.compile(
+    "[VP]CPU|MEMORY_MB|DISK_GB|PCI_DEVICE|SRIOV_NET_VF|IPV4_ADDRESS|[VP]GPU|VGPU_DISPLAY_HEAD|FPGA|"
+    "NUMA_(SOCKET|CORE|THREAD|MEMORY_MB)|MEM_ENCRYPTION_CONTEXT|NET_BW_[EI]GR_KILOBIT_PER_SEC|"
+    "NET_PACKET_RATE_([EI]GR_)?KILOPACKET_PER_SEC|CUSTOM_.*"
+)
 _SUFFIX = r"(?P<suffix>[a-zA-Z0-9_-]{0,64})"
-_RESOURCE = re.compile(rf"resources{_SUFFIX}:(?P<name>[A-Z0-9_]+)")
+_RESOURCE = re.compile(rf"resources{_SUFFIX}:(?P<name>.*)")
 #: Any name: Placement refuses one that cannot be, where passing it over would open all hosts.
 _TRAIT = re.compile(rf"trait{_SUFFIX}:(?P<name>.*)")
 DEDICATED: Final = "dedicated"
@@ -122,6 +128,9 @@ def may_share_pinned(spec: Any) -> bool:
 
 
 def _add_resource(group: Group, key: str, name: str, value: str) -> None:
+    if not _CLASS.fullmatch(name):
+        LOG.warning("Received an invalid ResourceClass '%s' in extra_specs.", name)
+        return
     try:
         amount = int(value)
     except ValueError:

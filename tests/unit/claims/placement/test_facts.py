@@ -28,9 +28,9 @@ SMALL = {**NO_DISK, "memory_mb": 100}
         pytest.param({"trait:B": "required"}, (), ["it has no trait B"], id="a trait"),
         pytest.param({"trait:HW_A": "forbidden"}, (), ["it has the trait HW_A"], id="a ban"),
         pytest.param(
-            {"resources:VCPU": "3", "resources:X": "1"},
+            {"resources:VCPU": "3", "resources:CUSTOM_X": "1"},
             (),
-            ["2 VCPU free, 3 wanted", "0 X free, 1 wanted"],
+            ["2 VCPU free, 3 wanted", "0 CUSTOM_X free, 1 wanted"],
             id="room",
         ),
         pytest.param(
@@ -39,7 +39,7 @@ SMALL = {**NO_DISK, "memory_mb": 100}
             ["2 VCPU free, 3 wanted"],
             id="room in all",
         ),
-        pytest.param({"resources:X": "1"}, {"X"}, [], id="shared"),
+        pytest.param({"resources:CUSTOM_X": "1"}, {"CUSTOM_X"}, [], id="shared"),
         pytest.param(
             {"requested_destination": objects.Destination(aggregates=[OTHER])},
             (),

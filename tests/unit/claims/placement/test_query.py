@@ -87,6 +87,10 @@ CASES = {  # what is asked for -> parts of the query (nothing behind "=": no suc
     "without disk": ({"flavor": NO_DISK}, "resources=MEMORY_MB:512,VCPU:2"),
     "extra specs first": (IRON, "resources=CUSTOM_METAL:1,DISK_GB:8,MEMORY_MB:512"),
     "traits": (TRAITS, "required=CUSTOM_B,HW_A,!X"),
+    "a class that cannot be": (
+        {"resources:CUSTOM_x": "1"},
+        "resources=CUSTOM_x:1,DISK_GB:8,MEMORY_MB:512,VCPU:2",
+    ),
     "a trait that cannot be": ({"trait:custom_b": "required"}, "required=custom_b"),
     "sizes in groups": (
         {"resources1:VCPU": "1", "resources2:VCPU": "1", "resources:DISK_GB": "3"},
@@ -169,6 +173,8 @@ def test_what_is_asked(name):
     [
         ({"resources:VCPU": "many"}, "nonnegative integers. Received 'many' as resources:VCPU"),
         ({"resources1:VGPU": "-1"}, "nonnegative integers. Received '-1' as resources1:VGPU"),
+        ({"resources:NOPE": "1"}, "Received an invalid ResourceClass 'NOPE' in extra_specs."),
+        ({"resources2:vcpu": "1"}, "Received an invalid ResourceClass 'vcpu' in extra_specs."),
         ({"trait:X": "maybe"}, "Only (required, forbidden) traits are supported. Received 'maybe'"),
         ({"group_policy": "together"}, "Invalid group_policy 'together'."),
     ],
