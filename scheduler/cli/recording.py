@@ -34,14 +34,15 @@ _WRITTEN: Final = "{decisions} decisions are in {file}."
 def show(self: Any, args: Any) -> list[list[Any]]:
     """List files of a recording: when they were written, and what is in them."""
     found: list[list[Any]] = []
+    never = None if args.formatter in command.FOR_PROGRAMS else "-"
     with _segments(self, args) as segments:
         for segment in command.tracked(segments, "Reading"):
-            row: list[Any] = [str(segment.path), None, None, 0, 0, 0, 0]
+            row: list[Any] = [str(segment.path), never, never, 0, 0, 0, 0]
             found.append(row)
             for _place, line in segment:
                 with segment.use():
                     row[2] = moment(line["now"])
-                    row[1] = row[1] or row[2]
+                    row[1] = row[1] if row[3] else row[2]
                     row[3] += 1
                     row[4] += line["answer"] == []
                     row[5] = len(line["rows"]) if line["full"] else row[5]

@@ -1,6 +1,7 @@
 """``recording``: files listed, decided again and written anew, as a person sees it."""
 
 import contextlib
+import gzip
 import json
 import os
 import pathlib
@@ -33,6 +34,14 @@ def test_files_are_listed_and_decided_again(run, segment):
     assert "22 of 22 decisions got their recorded answer, 0 another one" in out
     status, out, _err = run("replay", str(segment), "-f", "json")
     assert json.loads(out)["configurations"]["configured"]["requests"] == 22
+
+
+def test_a_file_without_decisions_has_neither_begin_nor_end(run, segment):
+    segment.write_bytes(gzip.compress(gzip.decompress(segment.read_bytes()).split(b"\n")[0]))
+    status, out, _err = run("recording", "show", str(segment))
+    assert (status, "None" in out, out.count("| - ")) == (exit_codes.OK, False, 2)
+    (row,) = json.loads(run("recording", "show", str(segment), "-f", "json")[1])
+    assert (row["begin"], row["end"], row["decisions"]) == (None, None, 0)
 
 
 def test_flavors_without_a_name_are_told_apart_by_size(run, segment):
