@@ -192,9 +192,13 @@ def _set_up_logging(conf: cfg.ConfigOpts) -> None:
     formats = [conf[name] for name in conf if name.startswith("logging_")]
     is_own = conf.use_json or conf.use_journal or conf.log_config_append
     stdlib_logging.logThreads = bool(is_own) or "thread" in "".join(map(str, formats))
-    for handler in stdlib_logging.getLogger().handlers:
-        if handler.formatter is not None and not (conf.use_json or conf.log_color):
-            handler.setFormatter(_OneLine(handler.formatter))
+    names_of_loggers = ("", *stdlib_logging.root.manager.loggerDict)
+    loggers = map(stdlib_logging.getLogger, names_of_loggers)
+    is_plain = conf.log_config_append or not (conf.use_json or conf.log_color)
+    for handler in {each for logger in loggers for each in logger.handlers}:
+        inner = handler.formatter or stdlib_logging.Formatter()
+        if is_plain and not isinstance(inner, _OneLine):
+            handler.setFormatter(_OneLine(inner))
         if getattr(handler, "stream", None) is sys.__stderr__ is not None:
             handler.addFilter(_Patient())
 

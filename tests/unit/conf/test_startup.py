@@ -109,6 +109,43 @@ def test_no_text_makes_a_line_of_its_own_in_the_log(tmp_path, home):
     assert "Traceback" in text
 
 
+LOGGING_FILE = """[loggers]
+keys = root, own
+[logger_root]
+handlers = plain
+[logger_own]
+qualname = scheduler
+propagate = 0
+handlers = own
+[handlers]
+keys = plain, own
+[handler_plain]
+class = StreamHandler
+[handler_own]
+class = StreamHandler
+formatter = own
+[formatters]
+keys = own
+[formatter_own]
+format = own %(message)s
+"""
+FORGING = """import logging
+from scheduler.conf import startup
+startup.parse(startup.Source(["--config-file", "nova.conf"], "nova-scheduler"))
+for name in ("amqp", "scheduler"):
+    logging.getLogger(name).error("a%s", "\\nb\\x1b[2J")
+"""
+
+
+def test_nor_in_logs_of_a_logging_file(tmp_path, home):
+    """In a process of its own, which the file belongs to."""
+    (tmp_path / "logging.conf").write_text(LOGGING_FILE)
+    (tmp_path / "nova.conf").write_text("[DEFAULT]\nlog_config_append = logging.conf\n")
+    command = [sys.executable, "-c", FORGING]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-2:] == [r"a\nb\x1b[2J", r"own a\nb\x1b[2J"]
+
+
 LOGGING = """from scheduler import concurrency
 concurrency.activate({backend!r})
 from scheduler.conf import startup
