@@ -5,6 +5,7 @@ import importlib.util
 import logging as stdlib_logging
 import os
 import pathlib
+import re
 import select
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +33,8 @@ _TRANSPORT_URL_VARIABLE = "OS_DEFAULT__TRANSPORT_URL"
 
 #: Most time that a full pipe keeps everything waiting; a reader that is there needs less.
 STDERR_MILLISECONDS = 1000
+#: SQLAlchemy's link to its documentation, behind the text of an error.
+_LINK = re.compile(r"\(Background on this error at: \S+\)")
 PERSONAL_STATE_PATH = "~/.local/share/nova-scheduler"
 
 # Today's library adds the global request id and the system scope to the line; without them it
@@ -166,6 +169,8 @@ class _OneLine(stdlib_logging.Formatter):
         traceback = record.exc_text or ""
         first = text.removesuffix(traceback).removesuffix("\n")
         lines = [first, *(traceback.split("\n") if traceback else ())]
+        if _LINK.search(text):
+            lines = [_LINK.sub("", each).rstrip("\n") for each in lines]
         return "\n".join(map(errors.in_one_line, lines))
 
 
@@ -192,8 +197,7 @@ def _set_up_logging(conf: cfg.ConfigOpts) -> None:
     formats = [conf[name] for name in conf if name.startswith("logging_")]
     is_own = conf.use_json or conf.use_journal or conf.log_config_append
     stdlib_logging.logThreads = bool(is_own) or "thread" in "".join(map(str, formats))
-    names_of_loggers = ("", *stdlib_logging.root.manager.loggerDict)
-    loggers = map(stdlib_logging.getLogger, names_of_loggers)
+    loggers = map(stdlib_logging.getLogger, ("", *stdlib_logging.root.manager.loggerDict))
     is_plain = conf.log_config_append or not (conf.use_json or conf.log_color)
     for handler in {each for logger in loggers for each in logger.handlers}:
         inner = handler.formatter or stdlib_logging.Formatter()

@@ -9,6 +9,7 @@ import sys
 import threading
 
 import pytest
+import sqlalchemy
 from oslo_config import cfg
 from oslo_context import context as oslo_context
 from oslo_log import log as oslo_log
@@ -107,6 +108,21 @@ def test_no_text_makes_a_line_of_its_own_in_the_log(tmp_path, home):
     assert all(" ERROR scheduler " in line for line in text.splitlines())
     assert text.replace("\n", "").isprintable()
     assert "Traceback" in text
+
+
+def test_errors_of_databases_are_told_without_a_link(tmp_path, home):
+    log = tmp_path / "log"
+    parse("--log-file", str(log))
+    engine = sqlalchemy.create_engine("sqlite://")
+    link, logger = "(Background on this error at: ", logging.getLogger("scheduler")
+    with engine.connect() as connection, pytest.raises(sqlalchemy.exc.DBAPIError) as error:
+        connection.exec_driver_sql("SELECT nothing")
+    assert link in str(error.value)
+    logger.error("said: %s", error.value, exc_info=error.value)
+    logger.error("said: %s", error.value)
+    text = log.read_text()
+    assert text.endswith("[SQL: SELECT nothing]\n")
+    assert link not in text
 
 
 LOGGING_FILE = """[loggers]
