@@ -69,6 +69,13 @@ def test_one_selection_per_server_without_limits_or_alternates():
         assert (selection.limits, selection.allocation_request) == (None, "null")
 
 
+def test_the_log_line_names_the_host_also_without_a_manager(caplog):
+    """As for callers up to Juno, whose builds ask the driver itself."""
+    caplog.set_level("INFO")
+    select(chance(a_fleet(0)), a_request())
+    assert ": selected [h1] (" in caplog.text
+
+
 def test_the_number_of_the_request_counts_where_no_server_is_named():
     request = a_request()
     for count in (0, 3):
