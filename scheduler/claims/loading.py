@@ -13,7 +13,7 @@ from scheduler.claims.backend import Claims
 from scheduler.claims.database import DatabaseClaims
 from scheduler.claims.placement.backend import PlacementClaims
 from scheduler.claims.placement.candidates import CandidateQuery
-from scheduler.claims.placement.client import PlacementClient
+from scheduler.claims.placement.client import VERSION, PlacementClient, Requester
 from scheduler.claims.reader import ClaimReader
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.db import migration
@@ -27,6 +27,8 @@ LOG = logging.getLogger(__name__)
 
 OPTION: Final = "[scheduler] claims"
 NONE, DATABASE, PLACEMENT = "none", "database", "placement"
+#: Most time that the start waits for Placement.
+PLACEMENT_SECONDS: Final = 2.0
 #: Attribute of drivers whose decisions may be claimed in a database.
 _CLAIMS_HOSTS: Final = "CLAIMS_HOSTS"
 _UNCLAIMED: Final = (
@@ -78,7 +80,11 @@ def claims_from_conf(conf: cfg.ConfigOpts, host_manager: Any, driver: Any) -> Cl
 def check_ready(conf: cfg.ConfigOpts, database: Database) -> None:
     """Raise ConfigurationError or DatabaseNotReady if nothing could be claimed."""
     if conf.scheduler.claims == PLACEMENT:
-        CandidateQuery(conf, PlacementClient.from_conf(conf))
+        client = PlacementClient.from_conf(conf)
+        CandidateQuery(conf, client)
+        if client.is_too_old(Requester(None, None, None).within(PLACEMENT_SECONDS)):
+            reason = f"this Placement does not know version {VERSION}, which Train and later have"
+            raise errors.ConfigurationError(option=OPTION, reason=reason)
     if conf.scheduler.claims != DATABASE:
         return
     claimed = claims_database(conf, database)

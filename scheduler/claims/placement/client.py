@@ -34,6 +34,7 @@ ATTEMPTS: Final = 10
 CONCURRENT: Final = "placement.concurrent_update"
 CONSUMER_CONFLICT: Final = "consumer generation conflict"
 OK, NO_CONTENT, NOT_FOUND, BROKEN = 200, 204, 404, 500
+NOT_ACCEPTABLE: Final = "HTTP 406: "
 #: Limits of pauses: before a call is made again, and where a server asks for a later one.
 LONGEST_PAUSE_SECONDS, LONGEST_OBEYED_SECONDS = 2.0, 5.0
 #: Time of who names none.
@@ -183,6 +184,14 @@ class PlacementClient(ServiceClient):
         needed_for = "[scheduler] claims = placement"
         adapter = adapter_from_conf(conf, conf_claims.NAME, needed_for, http)
         return cls(adapter, group.timeout or conf_claims.TIMEOUT_SECONDS, pause)
+
+    def is_too_old(self, requester: Requester) -> bool:
+        """True when the service answers that it does not know VERSION."""
+        try:
+            self.read("/", VERSION, requester)
+        except Unavailable as error:
+            return str(error).startswith(NOT_ACCEPTABLE)
+        return False
 
     def candidates(self, query: str, requester: Requester) -> dict[str, Any]:
         """The answer to ``GET /allocation_candidates`` with *query*."""

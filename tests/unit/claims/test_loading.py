@@ -1,5 +1,6 @@
 """Which claims there are: what is configured, and what is found where nothing is."""
 
+import contextlib
 import threading
 import time
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
 from tests.builders import a_conf, a_fleet
+from tests.servers.loopback_http import ReplayServer
 from tests.unit.db.conftest import empty_url
 
 __all__ = ["empty_url"]
@@ -110,6 +112,32 @@ def test_a_database_for_claims_that_does_not_answer_stops_the_start(database):
 def test_a_placement_that_cannot_be_logged_in_to_stops_the_start(database):
     with pytest.raises(errors.ConfigurationError, match=r"\[placement\] auth_type"):
         loading.check_ready(configured("placement"), database)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_too_old"),
+    [
+        pytest.param((406, {"errors": [{"detail": "Unacceptable version"}]}), True, id="too old"),
+        pytest.param((200, {"versions": []}), False, id="right"),
+        pytest.param((401, None), False, id="refused"),
+        pytest.param(None, False, id="gone"),
+    ],
+)
+def test_a_placement_that_is_too_old_stops_the_start(database, answer, is_too_old):
+    conf = configured("placement")
+    conf.set_override("auth_type", "noauth", group="placement")
+    how = contextlib.nullcontext()
+    if is_too_old:
+        text = r"\[scheduler\] claims: this Placement does not know version 1.36"
+        how = pytest.raises(errors.ConfigurationError, match=text)
+    with ReplayServer([answer] * 99) as server:
+        conf.set_override("endpoint_override", f"{server.endpoint}/placement", group="placement")
+        with how:
+            loading.check_ready(conf, database)
+        ((method, path, headers, _body), *again) = server.calls
+        assert (method, path) == ("GET", "/placement/")
+        assert headers["openstack-api-version"] == "placement 1.36"
+        assert bool(again) is (answer is None)
 
 
 def test_reservations_last_for_as_long_as_is_configured(database):
