@@ -130,10 +130,8 @@ class AlternateClaims(Claims):
             **amounts.to_columns(amount),
         }
         for _attempt in range(ATTEMPTS):
-            host, own, others = self._claims_on(values)
-            if own is not None and all(
-                getattr(own, name) == values[name] for name in ("request_id", "host", "node")
-            ):
+            host, before, others = self._claims_on(values)
+            if any((each.host, each.node) == (values["host"], values["node"]) for each in before):
                 return True  # claimed before, by a delivery of the same message
             with self._fleet.read() as conn:
                 consumers = [uuid, *(each.consumer_uuid for each in others)]
@@ -153,7 +151,7 @@ class AlternateClaims(Claims):
             mine = found.get(uuid)
             if mine is not None and mine.vm_state not in (None, BUILDING):
                 values["source_host"] = mine.host
-            if self._write(values, host, own):
+            if self._write(values, host, [each.id for each in before]):
                 return True
         LOG.warning("Host %s could not be claimed: others were faster", selection.service_host)
         return False
@@ -163,24 +161,25 @@ class AlternateClaims(Claims):
         del context
 
         def close(connection: Connection) -> None:
-            found = claim_rows.of_consumers(connection, [uuid]).values()
+            found = claim_rows.of_consumers(connection, [uuid])
             several = {row.id: row.generation for row in found}
             claim_rows.close(connection, several, db_rows.utcnow())
 
         self._database.write_retrying(close)
 
-    def _claims_on(self, values: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
-        """The host's generation, the claim that the instance has, and those of others there.
+    def _claims_on(self, values: dict[str, Any]) -> tuple[Any, list[Any], list[Any]]:
+        """The host's row, claims written for the same request, and those of others there.
 
         The generation is read before the claims, and these before instances and reports.
         """
         key, uuid = (values["host"], values["node"]), values["consumer_uuid"]
         host = claim_rows.begin(self._database, [key])[key]
         with self._database.read() as conn:
-            own = claim_rows.of_consumers(conn, [uuid]).get(uuid)
+            own = claim_rows.of_consumers(conn, [uuid])
             claimed = claim_rows.list_all(conn, host=key[0])
+        before = [each for each in own if each.request_id == values["request_id"]]
         others = [each for each in claimed if each.node == key[1] and each.consumer_uuid != uuid]
-        return host, own, others
+        return host, before, others
 
     def _put(
         self, table: HostTable, report: Any, claimed: list[Any], found: Mapping[str, Any]
@@ -194,14 +193,14 @@ class AlternateClaims(Claims):
             if end_of(terms, instance, reported_at, now) is None:
                 consume(table, row, amounts.of_row(each, self._fitting))
 
-    def _write(self, values: dict[str, Any], host: Any, own: Any) -> bool:
-        """Claim as *values* say, in place of the claim *own*; False if others were faster."""
+    def _write(self, values: dict[str, Any], host: Any, aside: list[int]) -> bool:
+        """Claim as *values* say; the claims *aside* make way.  False if others were faster."""
         now, move = db_rows.utcnow(), Move.from_row(host)
         times = {"created_at": now, "expires_at": now + self._expiry}
-        several, replaced = [{**values, **move.made, **times}], [own] if own else []
+        several = [{**values, **move.made, **times}]
         try:
             self._database.write_retrying(
-                lambda conn: claim_rows.claim(conn, [move], several, now, replaced)
+                lambda conn: claim_rows.claim(conn, [move], several, now, aside)
             )
         except (claim_rows.Moved, db_exception.DBDuplicateEntry):
             LOG.debug("Others have just claimed for %s or on its host", values["consumer_uuid"])

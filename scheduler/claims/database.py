@@ -76,10 +76,7 @@ class DatabaseClaims(Claims):
             yield _Claiming(self, request)
 
     def refuse(self, request_id: str, uuids: Sequence[str], refusal: errors.NoValidHost) -> bool:
-        """Remember for every worker that the request gets no host; False if the *uuids* are taken.
-
-        These are names of consumers.
-        """
+        """Remember for every worker that the request gets no host; False if it has an answer."""
         text, now = refusal_to_text(refusal), utc(self.reservations.clock())
         several = [claim_rows.refusal(uuid, request_id, text, now) for uuid in uuids]
         try:
@@ -135,9 +132,8 @@ class _Claiming(Claiming):
     def refused(self, error: errors.NovaException) -> Lost | Repeated:
         """See the base class: another worker may have given the last host to this very request.
 
-        A refusal is written, so that every worker answers the same from now on; beside claims of
-        earlier requests, if the instances have some.  No host is refused for a lock, or while lost
-        claims are written again.
+        A refusal is written, so that every worker answers the same from now on.  No host is refused
+        for a lock, or while lost claims are written again.
         """
         claims = self._claims
         hold_seconds = max(claims.reservations.hold_seconds, 0.0)
@@ -147,13 +143,9 @@ class _Claiming(Claiming):
             return LOST
         if not self._names or not self._id:
             raise error
+        if isinstance(error, errors.NoValidHost) and claims.refuse(self._id, self._names, error):
+            raise error
         answer = claims.writer.earlier_answer(self._names, self._id)
-        if isinstance(error, errors.NoValidHost):
-            retired = [claim_rows.retired_name(name, self._id) for name in self._names]
-            for names in (self._names, retired):
-                if answer is not None or claims.refuse(self._id, names, error):
-                    break
-                answer = claims.writer.earlier_answer(self._names, self._id)
         if isinstance(answer, Repeated):
             return answer
         raise error if answer is None else answer

@@ -6,7 +6,7 @@ Everything that knows them does so before anybody claims anew (docs/decisions/00
 import datetime
 import functools
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from oslo_db import exception as db_exception
@@ -62,28 +62,34 @@ def _written(
     for _try in range(TRIES_AT_MOST):
         with database.read() as connection:
             found = claim_rows.of_consumers(connection, answered)
-        missing = [name for name, each in answered.items() if _is_missing(each, found.get(name))]
+        missing = {name: each for name, each in answered.items() if _is_missing(each, found)}
         if not missing:
-            return {(row.id, row.generation) for row in found.values() if row.closed_at is None}
-        keys = {name: (answered[name]["host"], answered[name]["node"]) for name in missing}
+            return {(row.id, row.generation) for row in found if row.closed_at is None}
+        keys = {name: (each["host"], each["node"]) for name, each in missing.items()}
         hosts = claim_rows.begin(database, {*keys.values()})
         moves = {key: Move.from_row(row) for key, row in hosts.items()}
-        values = [{**answered[name], **moves[key].made} for name, key in keys.items()]
-        replaced = [found[name] for name in missing if name in found]
+        values = [{**missing[name], **moves[key].made} for name, key in keys.items()]
+        aside = [row.id for row in found if any(_is_same(each, row) for each in missing.values())]
         write = functools.partial(
-            claim_rows.claim, moves=moves.values(), values=values, now=now, replaced=replaced
+            claim_rows.claim, moves=moves.values(), values=values, now=now, aside=aside
         )
         try:
             database.write_retrying(write)
         except (claim_rows.Moved, db_exception.DBDuplicateEntry):
-            LOG.debug("Others have just claimed on the same hosts, or for the same instances")
+            LOG.debug("Others have just claimed on the same hosts, or answered the same requests")
     raise errors.ClaimConflict(attempts=TRIES_AT_MOST)
 
 
-def _is_missing(claim: claim_rows.Values, row: Any) -> bool:
-    """True unless *row*, what its consumer has, is the *claim*, or is of a later request."""
-    if row is None:
-        return True
-    if row.request_id == claim["request_id"]:
-        return bool(row.closed_at is not None)
-    return bool(row.created_at < claim["created_at"])
+def _is_missing(claim: claim_rows.Values, rows: Iterable[Any]) -> bool:
+    """True unless the *claim* is among *rows*, or one of a later request for its consumer."""
+    own = [row for row in rows if row.consumer_uuid == claim["consumer_uuid"] and row.host]
+    return not any(
+        row.closed_at is None if _is_same(claim, row) else row.created_at >= claim["created_at"]
+        for row in own
+    )
+
+
+def _is_same(claim: claim_rows.Values, row: Any) -> bool:
+    """True when *row* is of the same request and consumer as the *claim*."""
+    names = ("consumer_uuid", "request_id")
+    return all(getattr(row, name) == claim[name] for name in names)

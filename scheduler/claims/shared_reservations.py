@@ -165,12 +165,12 @@ class SharedReservations(Reservations):
             if counted is not None and counted.generation == move.expected:
                 self.counted[key] = counted._replace(generation=move.generation)
 
-    def repeated(self, claimed: Mapping[str, Any]) -> None:
-        """This worker repeats an answer: what is *claimed*, rows by consumer, is its own, too."""
-        for consumer, row in claimed.items():
-            is_open = row.closed_at is None and row.id not in self.over
-            if is_open and row.consumer_uuid == consumer and not self._is_replaced(row):
-                self._answered[consumer] = {name: getattr(row, name) for name in claim_rows.VALUES}
+    def repeated(self, claimed: Iterable[Any]) -> None:
+        """This worker repeats an answer: what is *claimed*, as rows, is its own, too."""
+        for row in claimed:
+            if row.closed_at is None and row.id not in self.over and not self._is_replaced(row):
+                values = {name: getattr(row, name) for name in claim_rows.VALUES}
+                self._answered[row.consumer_uuid] = values
 
     def _is_replaced(self, row: Any) -> bool:
         """True when a later claim of its consumer is known: others wrote it meanwhile."""

@@ -52,6 +52,10 @@ class _LockedTooLong(Exception):
     """Somebody holds a lock on a host for too long."""
 
 
+class _Apart(Exception):
+    """Requests are not to be written together."""
+
+
 class ClaimWriter:
     """Writes decisions on the table of *reservations*; *lock* is that of decisions."""
 
@@ -95,8 +99,11 @@ class ClaimWriter:
         self, consumers: Collection[str], request_id: str
     ) -> Repeated | errors.NoValidHost | None:
         """The answer that the claims of the request hold; None if there are none, or no more."""
-        with self.database.read() as connection:
-            found = claim_rows.answered(connection, consumers, request_id)
+        return self._answer_of(self._written_for(consumers, request_id), consumers)
+
+    def _answer_of(
+        self, found: Mapping[str, Any], consumers: Collection[str]
+    ) -> Repeated | errors.NoValidHost | None:
         if any(each not in found for each in consumers):
             return None
         try:
@@ -104,8 +111,14 @@ class ClaimWriter:
         except errors.NoValidHost as refusal:
             return refusal
         with self.lock:
-            self.reservations.repeated(found)
+            self.reservations.repeated(found.values())
         return answer
+
+    def _written_for(self, consumers: Collection[str], request_id: str) -> dict[str, Any]:
+        """The claims or refusals of one request, by consumer."""
+        with self.database.read() as connection:
+            found = claim_rows.of_consumers(connection, consumers)
+        return {row.consumer_uuid: row for row in found if row.request_id == request_id}
 
     # --- one write -----------------------------------------------------------------------
 
@@ -125,21 +138,20 @@ class ClaimWriter:
             self._end(left, error)
 
     def _write_together(self, batch: list[Write]) -> None:
-        reads = False
+        names = _consumers(batch)
+        if len({*names}) < len(names):
+            raise _Apart("two are for one instance, and the later one replaces the other")
+        aside: set[int] = set()
         for _attempt in range(WRITES_AT_MOST):
             with self.lock:
                 moves = self._valid_moves(batch)
-                reads = reads or any(map(self.reservations.claim_of, _consumers(batch)))
-            existing = self._existing(batch) if reads else {}
             if not _open(batch):
                 return
             try:
-                self._claim(_open(batch), moves, existing)
+                self._claim(_open(batch), moves, aside)
             except db_exception.DBDuplicateEntry:
-                if reads and len(_open(batch)) > 1:
-                    raise  # two of them may be for one instance
-                LOG.debug("Another worker has just claimed for one of the same instances")
-                reads = True
+                LOG.debug("Another worker has just answered one of the same requests")
+                aside = self._end_repeated(batch)
             except claim_rows.Moved:
                 LOG.debug("Others have claimed on the same hosts")
                 self._end_moved(batch, moves)
@@ -157,25 +169,28 @@ class ClaimWriter:
                 self._end([each], Lost(needs_read=not counted.keys() >= {*each.keys}))
         return {key: Move.from_row(counted[key]) for one in _open(batch) for key in one.keys}
 
-    def _existing(self, batch: list[Write]) -> dict[str, Any]:
-        """The claims that consumers have; a request that was answered before is done."""
-        with self.database.read() as conn:
-            found = claim_rows.of_consumers(conn, _consumers(batch))
+    def _end_repeated(self, batch: list[Write]) -> set[int]:
+        """End requests that were answered before.
+
+        Returns the ids of claims that are no answer, as others of their request are gone.
+        """
+        aside: set[int] = set()
         for one in _open(batch):
             consumers = _consumers([one])
-            if found.keys().isdisjoint(consumers):
-                continue
-            if (answer := self.earlier_answer(consumers, one.request_id)) is not None:
+            found = self._written_for(consumers, one.request_id)
+            if (answer := self._answer_of(found, consumers)) is not None:
                 self._end([one], answer)
-        return found
+            else:
+                aside |= {row.id for row in found.values()}
+        return aside
 
-    def _claim(self, batch: list[Write], moves: dict[Key, Move], existing: dict[str, Any]) -> None:
-        """Write the claims of *batch* in place of the *existing*."""
+    def _claim(self, batch: list[Write], moves: dict[Key, Move], aside: Iterable[int]) -> None:
+        """Write the claims of *batch*; those *aside* make way."""
         moves = {key: moves[key] for one in batch for key in one.keys}
         values = [each for one in batch for each in _values(one, moves)]
         self.reservations.in_flight = {move.generation for move in moves.values()}
         try:
-            rows = self._write_rows(moves, values, existing)
+            rows = self._write_rows(moves, values, aside)
             with self.lock:
                 if not rows.keys() >= {*_consumers(batch)}:
                     self._end(batch)
@@ -188,16 +203,14 @@ class ClaimWriter:
             self.reservations.in_flight = set()
 
     def _write_rows(
-        self, moves: dict[Key, Move], values: list[Values], existing: dict[str, Any]
+        self, moves: dict[Key, Move], values: list[Values], aside: Iterable[int]
     ) -> dict[str, Any]:
         """The rows of the claims that were written, by consumer: all of them, or none."""
-        consumers = [each["consumer_uuid"] for each in values]
-        replaced = [existing[each] for each in consumers if each in existing]
         now = utc(self.reservations.clock())
 
         def claim(conn: Connection) -> Sequence[Any]:
             try:
-                return claim_rows.claim(conn, moves.values(), values, now, replaced)
+                return claim_rows.claim(conn, moves.values(), values, now, aside)
             except FAILURES as error:
                 if is_lock_timeout(error):
                     raise _LockedTooLong from error
@@ -210,9 +223,9 @@ class ClaimWriter:
         with self.lock:  # a read may have followed these generations, which are in doubt now
             self.reservations.forget(moves)
         with self.database.read() as connection:
-            found = claim_rows.of_consumers(connection, consumers)
+            found = claim_rows.of_consumers(connection, [row["consumer_uuid"] for row in values])
         made = self.reservations.in_flight
-        return {name: row for name, row in found.items() if row.generation in made}
+        return {row.consumer_uuid: row for row in found if row.generation in made}
 
     def _end_moved(self, batch: list[Write], moves: Mapping[Key, Move]) -> None:
         """Outdate what was decided on hosts that others claimed on; lose all if nobody did."""
@@ -232,7 +245,7 @@ class ClaimWriter:
             free = set()
         locked = frozenset(keys[each] for each in keys.keys() - free)
         if not locked and len(_open(batch)) > 1:
-            raise _LockedTooLong  # on an instance: one by one it shows on which
+            raise _Apart("one of the instances is locked; by themselves they show which")
         LOG.warning(
             "Locked by others for too long: %s", ", ".join(sorted(key[0] for key in locked))
         )

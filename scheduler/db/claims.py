@@ -8,7 +8,6 @@ import datetime
 import functools
 import json
 import secrets
-import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from typing import Any, NamedTuple, Self
 
@@ -29,7 +28,6 @@ Values = Mapping[str, Any]
 
 #: Host of a refusal, and of a mark.
 NO_HOST = ""
-_RETIRED = uuid.UUID("0f3d4bd2-3a0c-4d53-9a5c-8f1c8a6d0c11")
 #: Everything but the answer, which only a repeated request needs.
 COLUMNS = [column for column in claims.c if column.name != "answer"]
 #: Names of what a claim is written with.
@@ -173,10 +171,10 @@ def by_ids(connection: Connection, ids: Collection[int]) -> list[Any]:
     return found
 
 
-def of_consumers(connection: Connection, uuids: Collection[str]) -> dict[str, Any]:
-    """The claims, with their answers, of the consumers that have one, open or closed."""
-    query = sa.select(claims).where(claims.c.consumer_uuid.in_(uuids))
-    return {row.consumer_uuid: row for row in connection.execute(query)}
+def of_consumers(connection: Connection, uuids: Collection[str]) -> Sequence[Any]:
+    """Claims and refusals of these consumers, open or closed, by id and with their answers."""
+    query = sa.select(claims).where(claims.c.consumer_uuid.in_(uuids)).order_by(claims.c.id)
+    return connection.execute(query).all()
 
 
 def list_all(
@@ -192,7 +190,7 @@ def list_all(
 
 
 def insert(connection: Connection, values: Sequence[Values]) -> None:
-    """Insert claims; raises oslo.db's DBDuplicateEntry where a consumer has one already."""
+    """Insert claims; raises oslo.db's DBDuplicateEntry where a request has written one already."""
     connection.execute(claims.insert(), values)
 
 
@@ -209,22 +207,6 @@ def refusal(
         "request_id": request_id,
         "answer": answer,
         **dict.fromkeys(("created_at", "expires_at", "closed_at"), now),
-    }
-
-
-def retired_name(consumer_uuid: str, request_id: str) -> str:
-    """Consumer name of a claim that another request has replaced."""
-    return str(uuid.uuid5(_RETIRED, f"{consumer_uuid} {request_id}"))
-
-
-def answered(connection: Connection, uuids: Collection[str], request_id: str) -> dict[str, Any]:
-    """By consumer, what was claimed for this request, though others may have replaced it."""
-    names = {retired_name(each, request_id): each for each in uuids}
-    found = of_consumers(connection, [*uuids, *names])
-    return {
-        uuid: row
-        for name, uuid in [*names.items(), *zip(uuids, uuids, strict=True)]
-        if (row := found.get(name)) is not None and row.request_id == request_id
     }
 
 
@@ -257,12 +239,16 @@ class Moved(Exception):
 
 
 _READ_NAMES = ", ".join(column.name for column in COLUMNS)
+#: By another index it would wait for locks on claims of others.
 _MARIADB = """BEGIN NOT ATOMIC
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     START TRANSACTION;
     UPDATE claim_hosts SET generation = CASE id {next} END WHERE {expected};
     IF ROW_COUNT() = {hosts} THEN
-        {retire}
+        UPDATE claims FORCE INDEX (uniq_claims0consumer_uuid0request_id)
+            SET closed_at = COALESCE(closed_at, %s),
+            consumer_uuid = IF(id IN ({aside}), CONCAT('aside-', id), consumer_uuid)
+        WHERE consumer_uuid IN ({consumers}) AND (closed_at IS NULL OR id IN ({aside}));
         INSERT INTO claims ({names}) VALUES {values};
         COMMIT;
         SELECT {read} FROM claims WHERE consumer_uuid IN ({consumers}) AND generation IN ({made});
@@ -270,10 +256,6 @@ _MARIADB = """BEGIN NOT ATOMIC
         ROLLBACK;
     END IF;
 END"""
-_MARIADB_RETIRE = """
-        UPDATE claims SET consumer_uuid = CONCAT('retired-', id) WHERE consumer_uuid = %s;
-        UPDATE claims SET closed_at = COALESCE(closed_at, %s), consumer_uuid = %s,
-            host = '', node = '' WHERE id = %s;"""
 #: Its parts see each other's results, not their changes, so who needs an order counts.
 _POSTGRESQL = """
 WITH locked AS (
@@ -286,27 +268,35 @@ WITH locked AS (
 ), moved AS (
     UPDATE claim_hosts SET generation = locked.next FROM locked, fit
     WHERE claim_hosts.id = locked.id
-), cleared AS (
-    UPDATE claims SET consumer_uuid = 'retired-' || id FROM fit
-    WHERE consumer_uuid = ANY(%s::text[]) RETURNING id
-), retired AS (
-    UPDATE claims SET closed_at = COALESCE(closed_at, %s), consumer_uuid = old.name,
-        host = '', node = ''
-    FROM unnest(%s::int[], %s::text[]) AS old (id, name), fit
-    WHERE claims.id = old.id AND (SELECT count(*) FROM cleared) >= 0 RETURNING claims.id
+), replaced AS (
+    UPDATE claims SET closed_at = COALESCE(closed_at, %s),
+        consumer_uuid = CASE WHEN id = ANY(%s::int[]) THEN 'aside-' || id ELSE consumer_uuid END
+    FROM fit
+    WHERE consumer_uuid = ANY(%s::text[]) AND (closed_at IS NULL OR id = ANY(%s::int[]))
+    RETURNING id
 )
 INSERT INTO claims ({names}) SELECT {names}
 FROM json_populate_recordset(NULL::claims, %s::json), fit
-WHERE (SELECT count(*) FROM retired) >= 0 RETURNING {read}"""
+WHERE (SELECT count(*) FROM replaced) >= 0 RETURNING {read}"""
 
 
 class _Write(NamedTuple):
-    """Hosts to move on, claims to insert; ids and next names of those to make way, closed *now*."""
+    """Hosts to move on, claims to insert, ids of those to set aside; and when it is."""
 
     moves: list[Move]
     values: Sequence[Values]
-    retired: list[tuple[int, str]]
+    aside: list[int]
     now: datetime.datetime
+
+    @property
+    def consumers(self) -> list[str]:
+        """The consumers that get a claim."""
+        return [each["consumer_uuid"] for each in self.values]
+
+    @property
+    def made(self) -> list[int]:
+        """The generations that it makes."""
+        return [each.generation for each in self.moves]
 
 
 def claim(
@@ -314,16 +304,16 @@ def claim(
     moves: Iterable[Move],
     values: Sequence[Values],
     now: datetime.datetime,
-    replaced: Iterable[Any] = (),
+    aside: Iterable[int] = (),
 ) -> Sequence[Any]:
     """Move hosts on and insert claims as *values* say, or raise Moved: all or nothing.
 
-    The claims *replaced* make way: they stay, closed *now*, for :func:`answered`.  A round trip on
+    Open claims of the same consumers are closed *now*.  Those with the ids *aside* lose the name
+    of their consumer, too, as a claim of the same request is among the *values*.  A round trip on
     MariaDB and PostgreSQL where *connection* commits each statement; elsewhere its transaction is
     to be rolled back.  Returns the rows without their answers; raises like :func:`insert`.
     """
-    retired = sorted((row.id, retired_name(row.consumer_uuid, row.request_id)) for row in replaced)
-    write = _Write(sorted(moves), values, retired, now)
+    write = _Write(sorted(moves), values, sorted(aside), now)
     if connection.dialect.name == "postgresql":
         way = _claim_on_postgresql
     else:
@@ -332,12 +322,11 @@ def claim(
 
 
 def _claim_on_postgresql(connection: Connection, write: _Write) -> Sequence[Any]:
-    ids, names = [number for number, _n in write.retired], [name for _n, name in write.retired]
     found = connection.exec_driver_sql(
         _POSTGRESQL.format(names=", ".join(VALUES), read=_READ_NAMES),
         (
             *(list(each) for each in zip(*write.moves, strict=True)),
-            *(len(write.moves), names, write.now, ids, names),
+            *(len(write.moves), write.now, write.aside, write.consumers, write.aside),
             json.dumps(write.values, default=str),
         ),
     ).all()
@@ -347,27 +336,22 @@ def _claim_on_postgresql(connection: Connection, write: _Write) -> Sequence[Any]
 
 
 def _claim_on_mariadb(connection: Connection, write: _Write) -> Sequence[Any]:
-    moves, values, retired, now = write
-    consumers = [each["consumer_uuid"] for each in values]
-    parameters: list[Any] = []
-    for number, name in retired:
-        parameters += [name, now, name, number]
-    parameters += [each.get(name) for each in values for name in VALUES]
-    row = _marks(VALUES)
+    row, consumers = _marks(VALUES), write.consumers
     text = _MARIADB.format(
-        next=" ".join(f"WHEN {number} THEN {after}" for number, _expected, after in moves),
+        next=" ".join(f"WHEN {number} THEN {after}" for number, _expected, after in write.moves),
         expected=" OR ".join(
-            f"id = {number} AND generation = {expected}" for number, expected, _after in moves
+            f"id = {number} AND generation = {expected}" for number, expected, _after in write.moves
         ),
-        hosts=len(moves),
-        retire=_MARIADB_RETIRE * len(retired),
+        hosts=len(write.moves),
+        aside=_texts(write.aside),
         names=", ".join(VALUES),
-        values=", ".join(f"({row})" for _each in values),
+        values=", ".join(f"({row})" for _each in write.values),
         read=_READ_NAMES,
         consumers=_marks(consumers),
-        made=_texts(after for _number, _expected, after in moves),
+        made=_texts(write.made),
     )
-    found = connection.exec_driver_sql(text, (*parameters, *consumers))
+    inserted = [each.get(name) for each in write.values for name in VALUES]
+    found = connection.exec_driver_sql(text, (write.now, *consumers, *inserted, *consumers))
     if not found.returns_rows:
         raise Moved
     return found.all()
@@ -378,20 +362,19 @@ def _marks(several: Sized) -> str:
 
 
 def _claim_stepwise(connection: Connection, write: _Write) -> Sequence[Any]:
-    moves, values, retired, now = write
-    for number, expected, after in moves:
+    for number, expected, after in write.moves:
         is_there = (claim_hosts.c.id == number) & (claim_hosts.c.generation == expected)
         swap = claim_hosts.update().where(is_there).values(generation=after)
         if not connection.execute(swap).rowcount:
             raise Moved
-    closed_at = sa.func.coalesce(claims.c.closed_at, now)
-    for number, name in retired:
-        other = sa.literal("retired-").concat(sa.cast(claims.c.id, sa.Text))
-        in_the_way = claims.update().where(claims.c.consumer_uuid == name)
-        connection.execute(in_the_way.values(consumer_uuid=other))
-        gone = {"consumer_uuid": name, "host": NO_HOST, "node": NO_HOST, "closed_at": closed_at}
-        connection.execute(claims.update().where(claims.c.id == number).values(gone))
-    insert(connection, values)
-    consumers = [each["consumer_uuid"] for each in values]
-    query = sa.select(*COLUMNS).where(claims.c.consumer_uuid.in_(consumers))
-    return connection.execute(query).all()
+    name, closed_at = claims.c.consumer_uuid, claims.c.closed_at
+    of_consumers, is_aside = name.in_(write.consumers), claims.c.id.in_(write.aside)
+    other = sa.literal("aside-").concat(sa.cast(claims.c.id, sa.Text))
+    replace = claims.update().where(of_consumers & (closed_at.is_(None) | is_aside))
+    values = {name: sa.case((is_aside, other), else_=name)}
+    connection.execute(
+        replace.values({**values, closed_at: sa.func.coalesce(closed_at, write.now)})
+    )
+    insert(connection, write.values)
+    made = sa.select(*COLUMNS).where(of_consumers & claims.c.generation.in_(write.made))
+    return connection.execute(made).all()

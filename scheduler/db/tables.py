@@ -355,7 +355,7 @@ claims = own_table(
     *columns(TIME, "created_at expires_at", required=True),
     *columns(TIME, "closed_at"),
     sqlite_autoincrement=True,  # the id of a claim is never used again
-    unique="consumer_uuid",
+    unique="consumer_uuid request_id",  # a request has one answer for each of its instances
     indexes="closed_at id, host node generation",
 )
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler.db.claims import retired_name
 from tests.simulation import spec
 from tests.simulation.fleet import INSTANCES, NODES, Fleet
 from tests.simulation.kernel import Kernel
@@ -237,14 +236,9 @@ class Checks:
         self._see_who_fits()
 
     def _is_refused(self, asked: Asked) -> bool:
-        """True when the refusal is written, whether anybody was told of it or not.
-
-        A later claim for the same server gives it another name.
-        """
-        name, its_id = asked.names[0], f"{asked.request_id}/"
-        several = self._server.tables["claims"].values()
-        own = [row for row in several if row.request_id.startswith(its_id) and not row.memory_mb]
-        return any(row.consumer_uuid in (name, retired_name(name, row.request_id)) for row in own)
+        """True when the refusal is written, whether anybody was told of it or not."""
+        rows, its_id = self._server.tables["claims"].values(), f"{asked.request_id}/"
+        return any(row.request_id.startswith(its_id) and not row.memory_mb for row in rows)
 
     def left(self, asked: Asked) -> None:
         """A scheduler is done with it, or died."""
@@ -294,8 +288,8 @@ class Checks:
 
     def _claimed(self, asked: Asked, answer: tuple[str, ...]) -> None:
         rows = self._server.tables["claims"].values()
-        found = {row.consumer_uuid: row.host for row in rows if row.closed_at is None}
+        found = {(row.consumer_uuid, row.host) for row in rows if row.closed_at is None}
         for uuid, host in zip(asked.names, answer, strict=True):
-            is_replaced = uuid in self.wanted_twice and uuid in found
-            if found.get(uuid) != host and not is_replaced and not self._is_over(uuid, host):
+            is_replaced = uuid in self.wanted_twice and any(uuid == each for each, _host in found)
+            if (uuid, host) not in found and not is_replaced and not self._is_over(uuid, host):
                 self._kernel.fail("unclaimed", f"{uuid} was told {host}, without a claim")

@@ -37,9 +37,9 @@ LOCKS_HELD: Final = "as it was: locks held over round trips"
 RESTORED: Final = "as it was: generations counted, tables restored"
 COMMITS_LOST: Final = "as it was: generations counted, commits lost"
 AS_IT_WAS: Final = {
-    LOCKS_HELD: (24, "unanswered"),
+    LOCKS_HELD: (94, "unanswered"),
     RESTORED: (4, "over"),
-    COMMITS_LOST: (184, "over"),
+    COMMITS_LOST: (244, "over"),
 }
 IN_PLANS[LOCKS_HELD] = {"kinds": {"freeze in a statement": (20.0,), "kill in a statement": (5.0,)}}
 IN_PLANS[RESTORED] = {"kinds": {"restore": (3.0,)}}
@@ -60,10 +60,10 @@ def planted(name: str | None) -> Iterator[None]:
 # --- statements -----------------------------------------------------------------------------
 
 
-def _claim_in_two(connection: Any, moves: Any, values: Any, now: Any, replaced: Any = ()) -> Any:
+def _claim_in_two(connection: Any, moves: Any, values: Any, now: Any, aside: Any = ()) -> Any:
     several = sorted(moves)
     connection.write(lambda one: statements._swap(one, several))
-    return _CLAIM(connection, (), values, now, replaced)
+    return _CLAIM(connection, (), values, now, aside)
 
 
 def _swap_unsorted(one: Any, moves: Any) -> None:
@@ -84,21 +84,21 @@ def _swap_only_first(one: Any, moves: Any) -> None:
             _SWAP(one, [each._replace(expected=row.generation)])
 
 
-def _open_alone(connection: Any, uuids: Any, request_id: str) -> Any:
-    found = _ANSWERED(connection, uuids, request_id)
+def _open_alone(self: Any, uuids: Any, request_id: str) -> Any:
+    found = _WRITTEN_FOR(self, uuids, request_id)
     return {uuid: row for uuid, row in found.items() if row.closed_at is None or not row.host}
 
 
 _CLAIM, _SWAP, _INSERT = statements.claim, statements._swap, statements.Transaction.insert
-_INSERT_ALL, _ANSWERED = statements._insert, statements.claim_rows.answered
+_INSERT_ALL, _WRITTEN_FOR = statements._insert, ClaimWriter._written_for
 _plant("comparison dropped", statements, _matches=lambda one, n, _e: one.get("claim_hosts", n))
-_plant("no unique consumers", statements.Transaction, insert=_insert_anything)
-_plant("replaced claims stay", statements, _retire=lambda _one, _retired, _now: None)
+_plant("no unique answers", statements.Transaction, insert=_insert_anything)
+_plant("replaced claims stay", statements, _replace=lambda *_what: None)
 _plant("claim in two transactions", statements.claim_rows, claim=_claim_in_two)
 _plant("locks in any order", statements, _swap=_swap_unsorted)
 _plant("only one host is compared", statements, _swap=_swap_only_first)
 _plant("half of a request is claimed", statements, _insert=lambda *w: _INSERT_ALL(w[0], w[1][:1]))
-_plant("closed claims are no answers", statements.claim_rows, answered=_open_alone)
+_plant("closed claims are no answers", ClaimWriter, _written_for=_open_alone)
 
 # --- reader ---------------------------------------------------------------------------------
 
@@ -170,9 +170,9 @@ def _write_later(self: Any, request_id: str, decided: Any) -> Any:
     return _WRITE(self, request_id, decided)
 
 
-def _write_rows(self: Any, moves: Any, values: Any, existing: Any) -> Any:
+def _write_rows(self: Any, moves: Any, values: Any, aside: Any) -> Any:
     made_up = (statements.Row(id=-n, closed_at=None, **each) for n, each in enumerate(values, 1))
-    found = _WRITE_ROWS(self, moves, values, existing)
+    found = _WRITE_ROWS(self, moves, values, aside)
     return found or {row.consumer_uuid: row for row in made_up}
 
 

@@ -21,7 +21,7 @@ from tests.simulation.server import Row, Server, Transaction
 
 _OPTIONAL = ("closed_at", "numa_topology", "pci_requests", "flavor_id", "source_host", "previous")
 HOSTS, CLAIMS = "claim_hosts", "claims"
-_CONSUMER = ("consumer_uuid",)
+_ANSWER = ("consumer_uuid", "request_id")
 _URLS = {"mariadb": "mysql+pymysql://nobody@model/nova", "mysql": "mysql+pymysql://nobody@model/m"}
 _URLS["postgresql"] = "postgresql+psycopg://nobody@model/nova"
 
@@ -208,9 +208,11 @@ def by_ids(connection: Any, ids: Collection[int]) -> list[Any]:
     )
 
 
-def of_consumers(connection: Any, uuids: Collection[str]) -> dict[str, Any]:
+def of_consumers(connection: Any, uuids: Collection[str]) -> list[Any]:
     return connection.read(
-        lambda one: {r.consumer_uuid: r for r in one.rows(CLAIMS) if r.consumer_uuid in uuids}
+        lambda one: sorted(
+            (row for row in one.rows(CLAIMS) if row.consumer_uuid in uuids), key=lambda row: row.id
+        )
     )
 
 
@@ -223,7 +225,7 @@ def _insert(one: Transaction, values: Sequence[Mapping[str, Any]]) -> list[Row]:
     for each in values:
         one.server.kernel.point("insert")
         row = {**dict.fromkeys(_OPTIONAL), **each}
-        found.append(one.insert(CLAIMS, _CONSUMER, **row))
+        found.append(one.insert(CLAIMS, _ANSWER, **row))
     return found
 
 
@@ -265,26 +267,30 @@ def claim(
     moves: Iterable[Any],
     values: Sequence[Mapping[str, Any]],
     now: datetime.datetime,
-    replaced: Iterable[Any] = (),
+    aside: Collection[int] = (),
 ) -> Sequence[Any]:
     moves = sorted(moves)
-    name = claim_rows.retired_name
-    retired = sorted((row.id, name(row.consumer_uuid, row.request_id)) for row in replaced)
     several = list(values)
+    consumers = {each["consumer_uuid"] for each in several}
     if not is_atomic(connection.dialect):
         connection.write(lambda one: _swap(one, moves))
-        if retired:
-            connection.write(lambda one: _retire(one, retired, now))
+        connection.write(lambda one: _replace(one, _of(one, consumers), now, aside))
         return connection.write(lambda one: _insert(one, several))
 
     def run(one: Transaction) -> Sequence[Any]:
+        is_seen = one.server.dialect_name == "postgresql"
+        seen = _of(one, consumers) if is_seen else []
         _swap(one, moves)
-        _retire(one, retired, now)
+        _replace(one, seen if is_seen else _of(one, consumers), now, aside)
         found = _insert(one, several)
         one.server.kernel.point("commit")
         return found
 
     return connection.write(run)
+
+
+def _of(one: Transaction, consumers: Collection[str]) -> list[int]:
+    return sorted(row.id for row in one.rows(CLAIMS) if row.consumer_uuid in consumers)
 
 
 def _swap(one: Transaction, moves: Moves) -> None:
@@ -316,19 +322,24 @@ def _matches(one: Transaction, number: int, expected: int) -> bool:
     return row is not None and row.generation == expected
 
 
-def _retire(one: Transaction, retired: Sequence[tuple[int, str]], now: datetime.datetime) -> None:
-    for number, name in retired:
-        for row in [row for row in one.rows(CLAIMS) if row.consumer_uuid == name]:
-            one.lock(CLAIMS, row.id)
-            one.put(CLAIMS, row.id, row.but(consumer_uuid=f"retired-{row.id}"))
-        one.lock(CLAIMS, number)
-        old = one.get(CLAIMS, number)
-        if old is not None:
-            one.lock(CLAIMS, _CONSUMER, (old.consumer_uuid,))
-            one.lock(CLAIMS, _CONSUMER, (name,))
-            at = old.closed_at or now
-            gone = {"consumer_uuid": name, "host": "", "node": "", "closed_at": at}
-            one.put(CLAIMS, number, old.but(**gone))
+def _replace(
+    one: Transaction, numbers: Iterable[int], now: datetime.datetime, aside: Collection[int]
+) -> None:
+    """Close what is open, and rename what is to be set aside."""
+
+    def found(number: int) -> Row | None:
+        row = one.get(CLAIMS, number)
+        return row if row and (row.closed_at is None or number in aside) else None
+
+    for number in numbers:
+        if found(number) is not None:
+            one.lock(CLAIMS, number)
+        if (row := found(number)) is None:
+            continue
+        if number in aside:
+            one.lock(CLAIMS, _ANSWER, (row.consumer_uuid, row.request_id))
+            row = row.but(consumer_uuid=f"aside-{number}")
+        one.put(CLAIMS, number, row.but(closed_at=row.closed_at or now))
 
 
 _NAMES = (

@@ -35,10 +35,11 @@ CASES = {
     "it has moved": "a claim i1 h1 10 11, b claim i2 h1 10 12, b news",
     "one of two has moved": "a claim i1 h1 1 11 h2 2 12, b news",
     "two hosts": "a claim i1 h1 10 11 h2 2 12, b news",
-    "it has a claim": "a claim i0 h1 10 11, b claim i1 h1 10 12, b news",
+    "it has an answer": "a claim i0 h1 10 11, b claim i1 h1 10 12, b news",
+    "another request": "a request two, a claim i0 h2 2 11, b close i0, b news",
     "hosts are gone": "a forget, b claim i1 h1 10 11, b news",
-    "makes way": "a replace i0 h2 2 11, b news, b replace i0 h1 10 12, a news",
-    "a closed one makes way": "a close i0, b replace i0 h1 10 11, a news",
+    "makes way": "a aside i0 h2 2 11, b news, b aside i0 h1 10 12, a news",
+    "a closed one makes way": "a close i0, b aside i0 h1 10 11, a news",
     "closed twice": "a close i0, b close i0, b insert i0, b news",
     "locked, then gone": "a begin, a forget, b claim i1 h1 10 11, a commit, b end, b news",
     "locked, then as before": "a begin, a forget, b claim i1 h1 10 11, a rollback, b end, b news",
@@ -46,7 +47,9 @@ CASES = {
     "not waited for": "a begin, a forget, b claim i1 h1 1 11, b end, a rollback",
     "twice at once": "a begin, a insert i1, b claim i1 h1 10 11, a commit, b end, b insert i2",
     "only once": "a begin, a insert i1, b claim i1 h1 10 11, a rollback, b end, b news",
-    "closed as it makes way": "a begin, a close i0, b replace i0 h1 10 11, a commit, b end, b news",
+    "closed as it makes way": "a begin, a close i0, b aside i0 h1 10 11, a commit, b end, b news",
+    "replaced as it is closed": "a begin, a close i0, b request two, b claim i0 h1 10 11, "
+    "a rollback, b end, b news",
     "late": "a begin, a insert i1, b insert i2, b news, a commit, b news",
     "not in the way": "a begin, a close i0, b claim i1 h1 10 11, b end, a commit, b news",
     "purged meanwhile": "a close i0, a insert i2, a begin, a purge, "
@@ -61,6 +64,7 @@ class Session:
 
     def __init__(self, database, begin):
         self.database, self.begin, self.steps = database, begin, []
+        self.request_id = "req"
         self.own = self.connection = database.connect(isolation_level="AUTOCOMMIT")
         self.transaction = contextlib.ExitStack()
 
@@ -87,27 +91,30 @@ class Session:
         with contextlib.suppress(ValueError):
             self.transaction.__exit__(error and ValueError, error, None)
 
-    def _claim(self, ids, consumer, *words, replaced=()):
+    def _request(self, _ids, request_id):
+        self.request_id = request_id
+
+    def _claim(self, ids, consumer, *words, aside=()):
         moves, values = [], []
         for host, before, after in zip(words[::3], words[1::3], words[2::3], strict=True):
             moves.append(claim_rows.Move(ids[host], int(before), int(after)))
-            row = claim_rows.refusal(consumer + host * bool(moves[1:]), "req", "{}", NOW)
+            row = claim_rows.refusal(consumer + host * bool(moves[1:]), self.request_id, "{}", NOW)
             several = {"host": host, "generation": int(after), "previous": int(before)}
             values.append({**row, **several, "closed_at": None})
-        found = claim_rows.claim(self.connection, moves, values, LATER, replaced)
+        found = claim_rows.claim(self.connection, moves, values, LATER, aside)
         return sorted((row.consumer_uuid, row.generation) for row in found)
 
-    def _replace(self, ids, consumer, *words):
-        replaced = claim_rows.of_consumers(self.connection, [consumer]).values()
-        return self._claim(ids, consumer, *words, replaced=replaced)
+    def _aside(self, ids, consumer, *words):
+        aside = [row.id for row in claim_rows.of_consumers(self.connection, [consumer])]
+        return self._claim(ids, consumer, *words, aside=aside)
 
     def _insert(self, _ids, consumer):
         values = claim_rows.refusal(consumer, "req", "{}", NOW)
         claim_rows.insert(self.connection, [{**values, "generation": 7}])
 
     def _close(self, _ids, consumer):
-        [row] = claim_rows.of_consumers(self.connection, [consumer]).values()
-        return claim_rows.close(self.connection, {row.id: row.generation}, NOW)
+        found = claim_rows.of_consumers(self.connection, [consumer])
+        return claim_rows.close(self.connection, {row.id: row.generation for row in found}, NOW)
 
     def _purge(self, _ids):
         claim_rows.purge(self.connection, LATER)
@@ -140,7 +147,7 @@ def played(database, sessions, schedule, rest):
     hosts = claim_rows.known_hosts(database, HOSTS).values()
     with database.read() as connection:
         claims = [
-            (row.id - first, row.consumer_uuid.replace(f"retired-{row.id}", "retired"), row.host)
+            (row.id - first, row.consumer_uuid.replace(f"aside-{row.id}", "aside"), row.host)
             + (row.generation, row.previous, row.closed_at)
             for row in claim_rows.by_ids(connection, range(first, newest + 1))
         ]

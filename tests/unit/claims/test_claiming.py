@@ -51,9 +51,9 @@ def found(database):
     return generations, {row.consumer_uuid: row for row in all_rows}
 
 
-def claim(session, moves, values, replaced=()):
+def claim(session, moves, values, aside=()):
     now = rows.utcnow()
-    return session.run(lambda conn: claim_rows.claim(conn, moves, values, now, replaced))
+    return session.run(lambda conn: claim_rows.claim(conn, moves, values, now, aside))
 
 
 def test_all_is_written_as_it_was_given(database, session, hosts):
@@ -92,20 +92,32 @@ def test_nothing_is_written_if_anything_has_changed(database, session, hosts, ca
     assert found(database)[0] == {"h1": 7, "h2": 6}
 
 
-def test_the_claim_of_an_earlier_request_makes_way(database, session, hosts):
-    """Also where the same two requests took turns before."""
+def of_consumer(database, name):
+    """Request, and whether it is open, of all that was written for a consumer."""
+    with database.read() as conn:
+        found = claim_rows.of_consumers(conn, [name])
+    return {row.id: (row.request_id, row.closed_at is None) for row in found}
+
+
+def test_the_claim_of_an_earlier_request_is_closed(database, session, hosts):
     name = a_name()
-    for number, request_id in enumerate(("req-1", "req-2", "req-1", "req-2"), 5):
-        with database.read() as conn:
-            replaced = claim_rows.of_consumers(conn, [name]).values()
-        values = a_claim(name, request_id=request_id)
+    for number, request_id in enumerate(("req-1", "req-2"), 5):
         step = [Move(hosts["h1"], number, number + 1)]
-        claim(session, step, [values], replaced)
-        with database.read() as conn:
-            for each in ("req-1", request_id):
-                answers = claim_rows.answered(conn, [name], each)
-                assert {row.request_id for row in answers.values()} == {each}
-            assert [row.request_id for row in claim_rows.list_all(conn)] == [request_id]
+        claim(session, step, [a_claim(name, request_id=request_id)])
+    found = of_consumer(database, name)
+    assert [*found.values()] == [("req-1", False), ("req-2", True)]
+
+
+def test_a_claim_of_the_same_request_is_set_aside(database, session, hosts):
+    name, other = a_name(), a_name()
+    claim(session, [Move(hosts["h1"], 5, 6)], [a_claim(name)])
+    claim(session, [Move(hosts["h1"], 6, 7)], [a_claim(other)])
+    [before] = of_consumer(database, name)
+    claim(session, [Move(hosts["h1"], 7, 8)], [a_claim(name)], [before])
+    found = of_consumer(database, name)
+    assert [*found.values()] == [("req-1", True)]
+    assert before not in found
+    assert [*of_consumer(database, other).values()] == [("req-1", True)]
 
 
 def test_a_claim_is_one_round_trip_where_the_server_can(database, session, hosts):

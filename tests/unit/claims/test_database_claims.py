@@ -276,3 +276,12 @@ def test_a_race_lost_while_nothing_can_be_read_is_no_conflict(worker, monkeypatc
     one.manager.reservations.forget(list(one.manager.table.rows))
     with pytest.raises(errors.StateUnavailable, match="claims cannot be read"):
         one.hosts("req-1", GB, a_name())
+
+
+def test_a_request_of_which_a_part_is_gone_is_decided_anew(fleet, worker):
+    one, two, names = worker(), worker(), [a_name(), a_name()]
+    one.hosts("req-1", GB, *names)
+    with fleet.database.write() as conn:
+        conn.execute(tables.claims.delete().where(tables.claims.c.consumer_uuid == names[0]))
+    hosts = two.hosts("req-1", GB, *names)
+    assert fleet.claims() == dict(zip(names, hosts, strict=True))

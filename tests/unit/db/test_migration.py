@@ -3,6 +3,8 @@ import pathlib
 
 import pytest
 import sqlalchemy as sa
+from alembic import operations
+from alembic.migration import MigrationContext
 
 from scheduler import errors
 from scheduler.db import aggregates, layout, migration, tables
@@ -107,13 +109,24 @@ NARROW = {
     "mysql": ["ALTER TABLE {} MODIFY generation INTEGER NOT NULL"],
     "postgresql": ["ALTER TABLE {} ALTER generation TYPE INTEGER"],
 }
+ANSWERS = "uniq_claims0consumer_uuid0request_id"
 COUNTED = "SELECT value FROM change_counters WHERE name = 'aggregates'"
+
+
+def name_consumers_once(database: Database) -> None:
+    """Let each consumer have one claim, as until revision 0010."""
+    with database.write() as conn:
+        alter = operations.Operations(MigrationContext.configure(conn)).batch_alter_table
+        with alter("claims", table_kwargs={"sqlite_autoincrement": True}) as claims:
+            claims.drop_constraint(ANSWERS, type_="unique")
+            claims.create_unique_constraint("uniq_claims0consumer_uuid", ["consumer_uuid"])
 
 
 def test_daemons_of_the_version_before_go_on_through_an_upgrade(empty_url):
     database = Database(empty_url)
     migration.sync(database)
     without_triggers(database)
+    name_consumers_once(database)
     name = database.dialect_name
     run(
         database,
