@@ -6,6 +6,8 @@ raw values of all hosts at once.  Reference page scheduling, section 7.
 """
 
 import inspect
+from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,8 +46,15 @@ class BaseHostWeigher:
         """The raw value of one host; higher wins while the multiplier is positive."""
         raise NotImplementedError(f"{self.name} does not implement _weigh_object")
 
+    def weigh_objects(self, weighed_obj_list: Iterable[Any], weight_properties: Any) -> Any:
+        """The raw values of all hosts, each an ``obj`` with a ``weight``; seldom overridden."""
+        return [self._weigh_object(each.obj, weight_properties) for each in weighed_obj_list]
+
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Raw values of all *hosts*, in order."""
+        if type(self).weigh_objects is not BaseHostWeigher.weigh_objects:
+            weighed = [SimpleNamespace(obj=each, weight=0.0) for each in hosts.states()]
+            return np.array([*map(float, self.weigh_objects(weighed, request))], dtype=np.float64)
         with hosts.asked_by(self.name) as states:
             values = [float(self._weigh_object(state, request)) for state in states]
         return np.array(values, dtype=np.float64)
@@ -69,6 +78,18 @@ class HostWeigher(BaseHostWeigher):
 
     multiplier_option: ClassVar[str]
 
+    #: The class whose ``raw`` and ``multipliers`` count.
+    columnar: ClassVar[Any]
+
+    def __init_subclass__(cls) -> None:
+        """Ask host by host where a class of a site overrides what Nova calls."""
+        super().__init_subclass__()
+        if {"raw", "multipliers"} & vars(cls).keys():
+            cls.columnar = cls
+        elif {"_weigh_object", "weigh_objects", "weight_multiplier"} & vars(cls).keys():
+            for name in ("raw", "multipliers"):
+                setattr(cls, name, getattr(BaseHostWeigher, name))
+
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
         self.multiplier = self.configured_multiplier(conf)
@@ -86,7 +107,7 @@ class HostWeigher(BaseHostWeigher):
         return hosts.per_document("aggregates", self._of_aggregates, np.float64, key=self)
 
     def weight_multiplier(self, host_state: Any) -> float:
-        return float(np.max(self.multipliers(Candidates.alone(host_state))))
+        return float(np.max(self.columnar.multipliers(self, Candidates.alone(host_state))))
 
     def _of_aggregates(self, aggregates: list[Any]) -> float:
         smallest = aggregate_metadata.smallest(
@@ -95,7 +116,7 @@ class HostWeigher(BaseHostWeigher):
         return self.multiplier if smallest is None else smallest
 
     def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
-        return float(self.raw(Candidates.alone(host_state), weight_properties)[0])
+        return float(self.columnar.raw(self, Candidates.alone(host_state), weight_properties)[0])
 
 
 class ColumnWeigher(HostWeigher):
