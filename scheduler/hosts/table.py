@@ -6,7 +6,7 @@ I/O and knows no clock; whoever changes it holds the worker's decision lock.
 
 import copy
 import functools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, Self
@@ -37,16 +37,18 @@ class HostTable:
     """Hosts, services, instances, and the order of candidates (by compute-node id).
 
     There is one array per numeric column, and one of numbers in a pool per text or document.
-    ``version`` counts the changes but for heartbeats, which ``heartbeats`` counts by row.  Every
-    change goes through a method.
+    ``version`` counts the changes but for heartbeats.  Every change goes through a method.
     """
+
+    #: By row the names of what has changed since somebody took them; None where nobody does.
+    changes: defaultdict[int, set[str]] | None = None
 
     def __init__(self) -> None:
         self.pools = {
             name: DocumentPool(parse, functools.partial(self._complain, name))
             for name, parse in columns.POOL_PARSERS.items()
         }
-        self.version = self.heartbeats = 0
+        self.version = 0
         #: One more than the highest row number there may be.
         self.capacity = 0
         self.rows: dict[Key, int] = {}
@@ -96,7 +98,7 @@ class HostTable:
         twin.rows_of_host = {host: list(rows) for host, rows in self.rows_of_host.items()}
         twin.instances = {host: dict(several) for host, several in self.instances.items()}
         twin.pools = {name: pool.copy() for name, pool in self.pools.items()}
-        twin._combinations = {}
+        twin._combinations, twin.changes = {}, None
         twin._arrays = {name: array.copy() for name, array in self._arrays.items()}
         twin._show_read_only()
         return twin
@@ -272,6 +274,9 @@ class HostTable:
         for combined, known in self._combinations.items():
             if names is None or any(name in combined for name in names):
                 known.stale.update(rows)
+        if self.changes is not None:
+            for row in rows:
+                self.changes[row].update(self._arrays if names is None else names)
 
     def set_service(self, host: str, record: Mapping[str, Any] | None, last_seen: float) -> None:
         """Set or (None) drop the service record of *host*; *last_seen* in epoch seconds."""
@@ -300,7 +305,8 @@ class HostTable:
         }
         self.update(row, flags)
         self._arrays["service_last_seen"][row] = self.last_seen[host]
-        self.heartbeats += 1
+        if self.changes is not None:
+            self.changes[row].add("service_last_seen")
 
     def set_aggregates(self, aggregates_of_host: Mapping[str, tuple[Any, ...]]) -> None:
         """Set every host's aggregates; hosts not named are in none."""
@@ -318,7 +324,7 @@ class HostTable:
             self.drop_instance(uuid)
         self.instances.setdefault(host, {})[uuid] = instance
         self.host_of_instance[uuid] = host
-        self._note(self.rows_of_host.get(host, []), ())
+        self._note(self.rows_of_host.get(host, []), (columns.INSTANCES,))
 
     def drop_instance(self, uuid: str) -> None:
         """Forget the instance, wherever it was."""
@@ -329,7 +335,7 @@ class HostTable:
         del instances[uuid]
         if not instances:
             del self.instances[host]
-        self._note(self.rows_of_host.get(host, []), ())
+        self._note(self.rows_of_host.get(host, []), (columns.INSTANCES,))
 
     def _grow(self, capacity: int) -> None:
         for name, old in self._arrays.items():

@@ -4,11 +4,9 @@ Encoding, compressing and writing are left to a native thread.  Nobody waits for
 waits, a decision is left out, and the next line begins anew with all hosts after a gap.
 """
 
-import collections
 import contextlib
-import itertools
-import operator
 import os
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Self
@@ -35,8 +33,10 @@ SEGMENT_SECONDS: Final = 3600.0
 CLOSE_SECONDS: Final = 5.0
 #: Waking the thread for each line would take as long as writing it.
 WRITE_SECONDS: Final = 0.05
+_HEARD: Final = "service_last_seen"
 #: Names of the values of a row; documents are the last of them.  Others need another VERSION.
-VALUES: Final = (*(each for each in COLUMN_TYPES if each != "service_last_seen"), *POOL_PARSERS)
+VALUES: Final = (*(each for each in COLUMN_TYPES if each != _HEARD), *POOL_PARSERS)
+_PLACES: Final = {name: place for place, name in enumerate(VALUES)}
 _DOCUMENTS: Final = len(VALUES) - len(POOL_PARSERS)
 _ALL: Final = range(len(VALUES))
 _SERVICE: Final = ("host", "disabled", "disabled_reason", "forced_down", "version", "report_count")
@@ -49,9 +49,9 @@ class Journal:
     def __init__(self, driver: FilterScheduler, writer: Writer) -> None:
         self._driver = driver
         self._writer = writer
-        self._waiting = collections.deque[Line]()
+        self._waiting = deque[Line]()
         #: Reason for which lines were lost, their number, and that of decisions missing before.
-        self._failures = collections.deque[tuple[str, int, int]]()
+        self._failures = deque[tuple[str, int, int]]()
         self._is_full_due = True
         self._began_at = float("-inf")
         self._settings: Settings | None = None
@@ -101,7 +101,7 @@ class Journal:
         finally:
             if line is not None:
                 line["answer"] = chosen
-                self._bounds = bounds_of(asked[2].policy.weighers)
+                self._bounds = _bounds(asked[2])
                 self._waiting.append(line)
 
     # --- on the thread that decides ------------------------------------------------------
@@ -117,14 +117,16 @@ class Journal:
         own = reservations.of(request.instance_uuids or (request.spec.instance_uuid,))
         try:
             with reservations.without(own) if own else contextlib.nullcontext():
+                table = self._driver.host_manager.table
                 line: Line = {"now": now, "full": self._is_full_due}
                 if self._is_full_due or now - self._began_at > SEGMENT_SECONDS:
                     line |= {"full": True, "gap": self._gap}
                     self._seen, self._settings, self._bounds = _Seen(), None, None
+                    table.changes = None
                     self._is_full_due, self._gap, self._began_at = False, 0, now
-                line |= self._seen.changes(self._driver.host_manager.table)
+                line |= self._seen.changes(table)
                 if line["full"]:
-                    set_aside(self._driver.host_manager.table)
+                    set_aside(table)
         except Exception as error:  # a decision is worth more than its recording
             LOG.exception("A decision could not be recorded")
             self._leave_out(str(error))
@@ -153,7 +155,7 @@ class Journal:
                 (group, name, getattr(conf if group == DEFAULT else conf[group], name))
                 for group, name in DECISION_OPTIONS
             ]
-        if (bounds := bounds_of(settings.policy.weighers)) != self._bounds:
+        if (bounds := _bounds(settings)) != self._bounds:
             found["bounds"] = bounds
         if settings.json_options.known:
             found["config_options"] = settings.json_options.known
@@ -203,98 +205,81 @@ class Journal:
             self._failures.append((why, len(lines), sum(line.get("gap", 0) for line in lines)))
 
 
+def _bounds(settings: Settings) -> Any:
+    """The bounds that weighers have learnt; None where they do not remember any."""
+    policy = settings.policy
+    return bounds_of(policy.weighers) if policy.semantics.remembers_bounds else None
+
+
 class _Seen:
     """The state of the host table as the lines so far tell it."""
 
     def __init__(self) -> None:
-        self._version = self._heartbeats_seen = -1
-        self._changed_at: Any = None
-        #: Readers of a row's values.
-        self._numeric: list[Any] = []
-        self._pooled: list[tuple[Any, Any]] = []
-        #: By row; of documents the key.
-        self._rows: dict[int, tuple[Key, list[Any]]] = {}
-        self._heard = np.zeros(0)
+        self._keys: dict[int, Key] = {}
         self._services: dict[str, Any] = {}
         self._instances: dict[str, dict[str, Any]] = {}
+        #: By name and content, of a long one the digest.
         self._numbers: dict[tuple[str, Any], int] = {}
         self._cells: dict[str, bool] | None = None
 
     def changes(self, table: HostTable) -> Line:
-        """Everything that has changed since the last call."""
+        """Everything that has changed since the last call, all there is at the first one."""
         line: Line = {"gone": [], "rows": [], "contents": []}
-        changed_at = table.column("changed_at")
-        if changed_at is not self._changed_at:  # all columns are new ones
-            self._changed_at = changed_at
-            self._numeric = [table.column(name).item for name in VALUES[:_DOCUMENTS]]
-            documents = VALUES[_DOCUMENTS:]
-            self._pooled = [(table.pools[each].key, table.column(each).item) for each in documents]
-        changed = np.flatnonzero(changed_at > self._version).tolist()
-        self._version = table.version
-        for row in changed:
-            self._row(table, row, line)
-        hosts = dict.fromkeys(host for (host, _node), *_values in line["rows"])
-        line["services"] = [found for host in hosts if (found := self._service(table, host))]
-        line["instances"] = [diff for host in hosts if (diff := self._diff(table, host))]
-        line["heard"] = self._heartbeats(table)
+        line |= {"services": [], "instances": [], "heard": []}
+        known = table.changes
+        changes = dict.fromkeys(table.keys, {_HEARD}) if known is None else known
+        table.changes = defaultdict(set)
+        for row, names in changes.items():
+            self._row(table, row, names, line)
         if table.cells != self._cells:
             self._cells = line["cells"] = dict(table.cells)
         return line
 
-    def _row(self, table: HostTable, row: int, line: Line) -> None:
-        """Add to *line* the host of *row*, and those of its values that are not as before."""
-        key = table.keys.get(row)
-        before_key, before = self._rows.get(row, (None, None))
-        if before_key not in (None, key):
-            del self._rows[row]
-            line["gone"].append(before_key)
-            before = None
+    def _row(self, table: HostTable, row: int, names: set[str], line: Line) -> None:
+        """Add to *line* what *names* says of the host of *row*, or all of another host."""
+        key, before = table.keys.get(row), self._keys.pop(row, None)
+        if before not in (None, key):
+            line["gone"].append(before)
         if key is None:
             return
-        values = [item(row) for item in self._numeric]
-        values += [key_of(item(row)) for key_of, item in self._pooled]
+        self._keys[row] = key
+        if _HEARD in names:
+            line["heard"].append((key[0], table.column(_HEARD).item(row)))
+            if key == before and len(names) == 1:
+                return
         places: Iterable[int] = _ALL
-        if before is not None:
-            places = list(itertools.compress(_ALL, map(operator.ne, values, before)))
-        self._rows[row] = key, values
-        said = [
-            values[n] if n < _DOCUMENTS else self._number(table, row, VALUES[n], values[n], line)
-            for n in places
-        ]
+        if key == before:
+            places = sorted(_PLACES[name] for name in names if name in _PLACES)
+        said = [self._value(table, row, place, line) for place in places]
         line["rows"].append((key, None if places is _ALL else places, said))
+        self._service(table, key[0], line)
+        self._moves(table, key[0], line)
 
-    def _number(self, table: HostTable, row: int, name: str, content: Any, line: Line) -> int:
-        """The number of a document in this recording; a new one is added to *line*."""
+    def _value(self, table: HostTable, row: int, place: int, line: Line) -> Any:
+        """A number, or that of a document in this recording; a new one is added to *line*."""
+        name = VALUES[place]
+        value = table.column(name).item(row)
+        if place < _DOCUMENTS:
+            return value
+        content = table.pools[name].key(value)
         known = self._numbers.get((name, content))
         if known is None:
             known = self._numbers[name, content] = len(self._numbers)
             line["contents"].append((known, table.content(row, name)))
         return known
 
-    def _service(self, table: HostTable, host: str) -> tuple[str, Any] | None:
+    def _service(self, table: HostTable, host: str, line: Line) -> None:
         record = table.services.get(host)
-        if record is self._services.get(host):
-            return None
-        self._services[host] = record
-        return host, None if record is None else {n: record.get(n) for n in _SERVICE}
+        if record is not self._services.get(host):
+            self._services[host] = record
+            said = None if record is None else {name: record.get(name) for name in _SERVICE}
+            line["services"].append((host, said))
 
-    def _diff(self, table: HostTable, host: str) -> tuple[str, Any, Any] | None:
-        """The instances of *host* that came or changed, and the uuids of those that went."""
+    def _moves(self, table: HostTable, host: str, line: Line) -> None:
+        """Add to *line* instances of *host* that came or changed, and uuids of those that went."""
         before, now = self._instances.get(host, {}), table.instances.get(host, {})
         new = [each for uuid, each in now.items() if before.get(uuid) is not each]
         gone = [uuid for uuid in before if uuid not in now]
-        if not new and not gone:
-            return None
-        self._instances[host] = dict(now)
-        return host, new, gone
-
-    def _heartbeats(self, table: HostTable) -> list[tuple[str, float]]:
-        if self._heartbeats_seen == table.heartbeats:
-            return []
-        self._heartbeats_seen, heard = table.heartbeats, table.column("service_last_seen")
-        if len(heard) != len(self._heard):
-            self._heard = np.append(self._heard, np.full(len(heard) - len(self._heard), np.nan))
-        changed = np.flatnonzero(heard != self._heard).tolist()
-        self._heard = heard.copy()
-        keys = table.keys
-        return [(keys[row][0], heard.item(row)) for row in changed if row in keys]
+        if new or gone:
+            self._instances[host] = dict(now)
+            line["instances"].append((host, new, gone))

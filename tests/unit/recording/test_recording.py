@@ -7,13 +7,16 @@ import gzip
 import itertools
 import json
 import math
+import random
 import resource
 
 import pytest
 
-from scheduler import errors
+from scheduler import errors, objects
+from scheduler.hosts.columns import CHANGED_BY_RESERVATIONS, COLUMN_TYPES
+from scheduler.hosts.instances import TrackedInstance
 from scheduler.recording.arrivals import read_arrivals, recorded_fleet
-from scheduler.recording.checking import Recheck
+from scheduler.recording.checking import Recheck, RecordedTable
 from scheduler.recording.journal import Journal
 from scheduler.recording.merging import Anonymous, merged
 from scheduler.recording.segments import NAMES, Segment, Writer, save
@@ -99,6 +102,59 @@ def test_each_state_is_complete(recorded):
     found = sum(len(judged(changed(path, n, lambda each: each.update(without))).tally.different)
                 for n in range(2, 12))  # fmt: skip
     assert found > 0
+
+
+def something_happens(table, rng):
+    """One change of hosts, services or servers, of which many are of the same few."""
+    host = f"host-{rng.randrange(9)}"
+    key = (host, rng.choice((host, "another")))
+    node_id = 100 + 10 * int(host[-1]) + (host in key[1])
+    values = {"node_id": node_id, "free_ram_mb": rng.randrange(9), "cpu_info": rng.choice("ab")}
+    record, seen = table.services.get(host), table.last_seen.get(host, 0.0)
+    server = TrackedInstance(rng.choice(UUIDS[:9]), host, updated_at=rng.randrange(9))
+    changes = [
+        lambda: table.put(key, values),
+        lambda: key in table.rows and table.remove(key),
+        lambda: table.add(table.row_numbers([host]) * 2, {"vcpus_used": 1}),
+        lambda: table.set_service(host, {"disabled": rng.random() < 0.5}, seen),
+        lambda: record and table.set_service(host, dict(record), seen + 1),
+        lambda: record and rng.random() < 0.3 and table.set_service(host, None, 0),
+        lambda: table.put_instance(host, server.uuid, server),
+        lambda: table.drop_instance(server.uuid),
+        lambda: table.set_aggregates({host: (objects.Aggregate(id=1, uuid="a", name="a"),)}),
+    ]
+    rng.choice(changes)()
+
+
+def shown(table):
+    """By compute node its values, the service of its host, and the servers."""
+    documents = [name for name in table.pools if name not in CHANGED_BY_RESERVATIONS]
+    numbers = [name for name in COLUMN_TYPES if not name.startswith("service_")]
+    return {
+        key: (
+            [table.value(row, name) for name in numbers],
+            [table.content(row, name) for name in documents],
+            table.service(row).get("disabled"),
+            table.last_seen.get(key[0]),
+            dict(table.instances.get(key[0], {})),
+        )
+        for key, row in table.rows.items()
+    }
+
+
+def test_whatever_happens_between_two_decisions_is_recorded(tmp_path):
+    fleet, rng, expected = a_fleet(), random.Random(3), []
+    journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
+    for number in range(600):
+        for _each in range(rng.randrange(4)):
+            something_happens(fleet.table, rng)
+        expected.append(shown(fleet.table))
+        fleet.place(a_request(), [f"server-{number}"])
+    journal.close()
+    state = RecordedTable()
+    for (place, line), wanted in zip(Segment(*tmp_path.glob("*.gz")), expected, strict=True):
+        state.apply(line)
+        assert shown(state.table) == wanted, place
 
 
 def test_what_is_known_of_a_large_fleet_is_kept_from_the_garbage_collector(tmp_path, monkeypatch):
