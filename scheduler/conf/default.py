@@ -187,8 +187,6 @@ def _cap(service: str) -> cfg.Opt:
 
 UPGRADE_LEVELS_OPTIONS = [_cap("scheduler"), _cap("conductor"), _cap("compute"), _cap("baseapi")]
 
-# --- the stubs ---------------------------------------------------------------------------------
-
 COMPUTE = cfg.OptGroup("compute", title="Compute", help="How servers are laid out on their host.")
 
 

@@ -222,9 +222,6 @@ def _is_absent(database: Database) -> bool:
     return not path.startswith("file:") and not pathlib.Path(path).exists()
 
 
-# --- a new database ---------------------------------------------------------------------------
-
-
 def _create_all(connection: Connection) -> None:
     tables.metadata.create_all(connection)
     create_triggers(connection)

@@ -271,8 +271,6 @@ class FilterScheduler(Scheduler):
         with self.host_manager.lock:
             self.host_manager.reservations.release_all(decided.reservations)
 
-    # --- one decision --------------------------------------------------------------------
-
     def decide(
         self,
         request: backend.Request,

@@ -132,8 +132,6 @@ class Batch:
         passing = self._policy.chain.passing(ahead, self._request)
         return passing, [each.raw(ahead, self._request) for each in self._policy.weighers]
 
-    # --- among equals --------------------------------------------------------------------
-
     def _first(self, raws: list[np.ndarray], places: np.ndarray) -> int:
         """The one of the equal hosts at *places* that stood first before."""
         if not self._policy.semantics.keeps_ranking:
@@ -164,8 +162,6 @@ class Batch:
                 return int(left[latest.argmax()])
             last = first - 1
         return int(left[0])
-
-    # --- weights as instances are added --------------------------------------------------
 
     def _weigh(self, numbers: Iterable[int]) -> None:
         """Weigh anew, as the ends of the weighers *numbers* may be others than before."""

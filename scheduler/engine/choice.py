@@ -75,8 +75,6 @@ class Choice:
             return self._one_by_one(rows)
         return self._from_the_top(rows)
 
-    # --- in order of weight --------------------------------------------------------------
-
     def _in_order(self, rows: np.ndarray) -> Iterator[int]:
         return iter(rows[self._claimable(rows)].tolist())
 

@@ -308,9 +308,6 @@ def restore_bounds(
             each.minval, each.maxval = low, high
 
 
-# --- both -----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Filters, weighers and rules of choice, as the driver is configured."""

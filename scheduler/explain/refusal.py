@@ -226,9 +226,6 @@ def _zones_note(each: Any, table: HostTable, request: Any) -> str | None:
     return f"there is no such zone; there are: {', '.join(sorted(zones))}"
 
 
-# --- before any filter -------------------------------------------------------------------
-
-
 def _wish(cause: str, hosts: Candidates, request: Any) -> tuple[str | None, str | None]:
     """The part of the request that removes hosts for *cause*, and what of it does not exist."""
     table, destination = hosts.table, request.requested_destination

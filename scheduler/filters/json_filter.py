@@ -155,8 +155,6 @@ class _Evaluation:
             return _Values((inner, positions))
         return _Values((inner, among[positions]))
 
-    # --- operators -----------------------------------------------------------------------
-
     def _joined(self, args: Sequence[_Values], join: Callable[..., Any], first: bool) -> _Values:
         """True where all arguments are, or one of them; missing ones count as the *first* value."""
         found = self.hosts.everything(first)

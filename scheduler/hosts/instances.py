@@ -72,9 +72,6 @@ def _texts(properties: objects.ImageMetaProps) -> Properties:
     return frozenset((name, str(value)) for name, value in properties.to_dict().items())
 
 
-# --- the end of reservations ---------------------------------------------------------
-
-
 class End(enum.Enum):
     """Reason why a reservation is over."""
 

@@ -227,9 +227,6 @@ def _without_own_reservations(
         yield "Placement was not asked: hosts that it would not offer are among these."
 
 
-# --- one decision ---------------------------------------------------------------------------------
-
-
 def _decided(fleet: VirtualFleet, asked: DecisionRecord) -> dict[str, Any]:
     """The decision on the state of *fleet*, which it changes, as ``answer.to_dict`` has it."""
     began = time.perf_counter()

@@ -133,9 +133,6 @@ def _family(metric: Metric, values: Iterable[tuple[tuple[str, ...], Any]]) -> Fa
     return simple
 
 
-# --- one file per worker --------------------------------------------------------------------------
-
-
 class Snapshots:
     """The files in *folder*, each named after the *place* of a worker; *clock* never goes back.
 

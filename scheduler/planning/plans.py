@@ -41,8 +41,6 @@ class Planner:
         self._mover, self._reasons, self._track = mover, unmovable, track
         self._fleet = mover.fleet
 
-    # --- drain ---------------------------------------------------------------------------
-
     def drain(self, hosts: Sequence[str]) -> Plan:
         """Move every server off *hosts*; InvalidRequest names one that is not there."""
         mover, hosts = self._mover, list(dict.fromkeys(hosts))
@@ -62,8 +60,6 @@ class Planner:
         except OutOfTime:
             plan.is_cut_off = True
         return self._end(plan, filter(mover.is_empty, hosts))
-
-    # --- fit -----------------------------------------------------------------------------
 
     def fit(self, spec: objects.RequestSpec, count: int) -> Plan:
         """Make room for *count* servers of *spec*, with as few moves as are found."""
@@ -132,8 +128,6 @@ class Planner:
             servers.remove(server)
             self._mover.move(server, reason, others)
         return bool(lacks.max() <= 0)
-
-    # --- hosts to free -------------------------------------------------------------------
 
     def free_hosts(self, wanted: int, most_moves: int) -> Plan:
         """Empty *wanted* hosts more with at most so many moves, the cheapest ones first."""
@@ -204,8 +198,6 @@ class Planner:
         needed = sum(each.amount.ram_mb for each in servers)
         return bool(np.maximum(free, 0).sum() >= needed)
 
-    # --- rules ---------------------------------------------------------------------------
-
     def rules(self) -> Plan:
         """Find servers on hosts that a rule would refuse to them today, and move them."""
         mover, plan = self._mover, self._begin("rules", 0)
@@ -224,8 +216,6 @@ class Planner:
         except OutOfTime:
             plan.is_cut_off = True
         return self._end(plan, ())
-
-    # --- all -----------------------------------------------------------------------------
 
     def _unmovable(self, host: str) -> Iterable[Stuck]:
         """The instances of *host* that are no servers which can be moved here."""

@@ -66,16 +66,12 @@ class StatusPage:
         }.items():
             routes.add(f"{PATH}{path}", handler)
 
-    # --- files ---------------------------------------------------------------------------
-
     def _file(self, request: Request) -> Response:
         if not request.rest:
             to_page = {**POLICY, "Location": f"..{PATH}"}
             return Response(b"", status=http.HTTPStatus.PERMANENT_REDIRECT, headers=to_page)
         not_there = Response.of_text("not found", http.HTTPStatus.NOT_FOUND)
         return self._files.get(request.rest, not_there)
-
-    # --- this worker alone ---------------------------------------------------------------
 
     def _this(self, ask: Callable[[LiveStatus, str], Any], argument: str) -> Response:
         live = self._live()
@@ -86,8 +82,6 @@ class StatusPage:
             return Response.of_json({"error": "not known here"}, http.HTTPStatus.NOT_FOUND)
         text = json.dumps(found, separators=(",", ":"), allow_nan=False)
         return Response(text.encode(), JSON, headers=POLICY)
-
-    # --- all workers ---------------------------------------------------------------------
 
     def _all(self, request: Request) -> Response:
         """``workers``, each as it tells itself, and ``fleet`` as one of them sees it.
