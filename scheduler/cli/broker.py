@@ -4,20 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler import broker, exit_codes
-from scheduler.cli.command import List, action, argument, positive
-
-TIMEOUT_SECONDS = 10
+from scheduler.cli.command import List, action, timeout
 
 
 @action(
     List,
-    argument(
-        "--timeout",
-        type=positive,
-        default=TIMEOUT_SECONDS,
-        metavar="SECONDS",
-        help="how long to wait for a broker (default: %(default)s)",
-    ),
+    timeout(10, "a broker"),
     columns=("Broker", "What", "Name", "State", "Messages", "Consumers", "Detail"),
     needs_tables=False,
     nothing="The configuration names no broker.",

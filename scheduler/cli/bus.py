@@ -14,7 +14,7 @@ from oslo_messaging.transport import RPCTransport
 
 from scheduler import broker, errors
 from scheduler.cli import command
-from scheduler.cli.command import Argument, argument
+from scheduler.cli.command import Argument
 from scheduler.db import layout, migration, services
 from scheduler.explain.rendering import Paper
 from scheduler.rpc import connection, transport
@@ -34,7 +34,6 @@ REPLY_QUEUES: Final = "reply_"
 """Prefix of the library's reply queues; a command leaves none of its own behind."""
 
 BINARY: Final = "nova-scheduler"
-DEFAULT_TIMEOUT_SECONDS: Final = 30
 FIND_SECONDS: Final = 10.0
 """Longest time in which a worker may say that it is there."""
 MOST_AT_ONCE: Final = 16
@@ -178,19 +177,13 @@ def _side_by_side(function: Callable[[Any], Found], things: Sequence[Any]) -> li
         return list(pool.map(function, things))
 
 
-def worker_arguments(timeout_seconds: int = DEFAULT_TIMEOUT_SECONDS) -> Sequence[Argument]:
+def worker_arguments(timeout_seconds: int = 30) -> Sequence[Argument]:
     return (
         command.repeated(
             *("--daemon", "HOST"),
             "ask the nova-scheduler of this host, not of each that has a row in the services table",
         ),
-        argument(
-            "--timeout",
-            type=command.positive,
-            default=timeout_seconds,
-            metavar="SECONDS",
-            help="how long to wait for a worker (default: %(default)d)",
-        ),
+        command.timeout(timeout_seconds, "a worker"),
     )
 
 

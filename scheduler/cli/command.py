@@ -34,7 +34,6 @@ FOR_PROGRAMS = ("json", "yaml")
 
 Argument = tuple[tuple[str, ...], str, bool, dict[str, Any]]
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
-Shown = tuple[Sequence[str], Iterable[Any]]
 Found = TypeVar("Found")
 
 
@@ -50,6 +49,12 @@ def repeated(option: str, metavar: str, help: str, **settings: Any) -> Argument:
     """An *option* that may be repeated; the result is a list."""
     settings |= {"action": "append", "default": [], "help": f"{help}; may be repeated"}
     return argument(option, metavar=metavar, **settings)
+
+
+def timeout(seconds: int, what: str) -> Argument:
+    """The argument ``--timeout``: how long to wait for *what*."""
+    text = f"how long to wait for {what} (default: {seconds})"
+    return argument("--timeout", type=positive, default=seconds, metavar="SECONDS", help=text)
 
 
 def writable(text: str) -> Path:
@@ -143,7 +148,6 @@ class Base(command.Command):
 
     @property
     def databases(self) -> Databases:
-        """The databases that the configuration names."""
         if self.app.databases is None:
             self.app.databases = Databases.from_conf(self.conf, for_command=True)
         return self.app.databases
@@ -259,7 +263,7 @@ class List(Base, lister.Lister):
 class Show(Base, show.ShowOne):
     """A command whose result is one thing with its properties, a mapping."""
 
-    def take_action(self, parsed_args: argparse.Namespace) -> Shown:
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
         found = super().take_action(parsed_args)
         return self.dict2columns({key_of(name): value for name, value in found.items()})
 
@@ -340,7 +344,6 @@ class Names(columns.FormattableColumn):
         return ", ".join(self._value)
 
     def machine_readable(self) -> list[str]:
-        """A list, for the forms that know no tuples."""
         return list(self._value)
 
 
@@ -388,8 +391,7 @@ def whole_number(least: int) -> Callable[[str], int]:
         except ValueError:
             number = least - 1
         if number < least:
-            reason = f"{text!r} is not a whole number of at least {least}"
-            raise argparse.ArgumentTypeError(reason)
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
         return number
 
     return parse

@@ -1,6 +1,7 @@
 """``what-if``: a request decided by a running worker, as things are and with changes."""
 
 import argparse
+import functools
 import json
 import uuid
 from collections.abc import Mapping, Sequence
@@ -26,23 +27,9 @@ _LIKE = "like:"
 _MOST_SERVERS: Final = 20
 Answered = Mapping[str, Any]
 
-_NOT_MADE = "a request that nobody made"
 _CHANGES = "what is to be different"
-_REQUEST = (
-    argument(
-        "--request",
-        type=Path,
-        metavar="FILE",
-        help="a RequestSpec as JSON, in the form of the message bus",
-        group=_NOT_MADE,
-    ),
-    argument("--flavor", metavar="NAME", help="a flavor of the database", group=_NOT_MADE),
-    argument("--az", metavar="ZONE", help="availability zone", group=_NOT_MADE),
-    argument("--project", metavar="ID", help="project that asks", group=_NOT_MADE),
-    argument(
-        "--count", type=command.positive, metavar="N", help="how many servers", group=_NOT_MADE
-    ),
-)
+_of_request = functools.partial(argument, group="a request that nobody made")
+_SPEC: Final = "a RequestSpec as JSON, in the form of the message bus"
 
 
 class WhatIf(bus.OnWorkers, Text):
@@ -59,7 +46,11 @@ class WhatIf(bus.OnWorkers, Text):
             nargs="?",
             help="a request that was decided, as long as a worker remembers it",
         ),
-        *_REQUEST,
+        _of_request("--request", type=Path, metavar="FILE", help=_SPEC),
+        _of_request("--flavor", metavar="NAME", help="a flavor of the database"),
+        _of_request("--az", metavar="ZONE", help="availability zone"),
+        _of_request("--project", metavar="ID", help="project that asks"),
+        _of_request("--count", type=command.positive, metavar="N", help="how many servers"),
         *(
             command.repeated(*words, group=_CHANGES)
             for words in (
