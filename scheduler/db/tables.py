@@ -61,9 +61,14 @@ TIME = sa.DateTime().with_variant(_SqliteTime(), "sqlite")
 
 
 def own_table(
-    name: str, *items: SchemaItem, unique: str = "", indexes: str = "", **options: Any
+    name: str,
+    *items: SchemaItem,
+    unique: str = "",
+    indexes: str = "",
+    key: Any = sa.Integer,
+    **options: Any,
 ) -> sa.Table:
-    """A table of this project's own: ``id``, then *items*.
+    """A table of this project's own: ``id`` of type *key*, then *items*.
 
     *unique* and *indexes* list columns, ``a, b c`` for one on a and one on b and c; their names
     are made of them.
@@ -73,7 +78,7 @@ def own_table(
     return sa.Table(
         name,
         metadata,
-        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("id", key, primary_key=True),
         *items,
         *(sa.UniqueConstraint(*each, name="0".join((f"uniq_{name}", *each))) for each in uniques),
         *(sa.Index("_".join((name, *each, "idx")), *each) for each in indexed),
@@ -378,18 +383,11 @@ decision_instances = own_table(
 )
 
 # Appended by triggers (migration.py): which row of what kind has changed, come or gone.
-changes = sa.Table(
+changes = own_table(
     "changes",
-    metadata,
-    sa.Column(
-        "id",
-        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
-        primary_key=True,
-        autoincrement=True,
-    ),
-    sa.Column("kind", sa.String(32), nullable=False),
-    sa.Column("row_id", sa.BigInteger, nullable=False),
-    sa.Column("changed_at", TIME, nullable=False),
+    *columns(sa.String(32), "kind", required=True),
+    *columns(sa.BigInteger, "row_id", required=True),
+    *columns(TIME, "changed_at", required=True),
+    key=sa.BigInteger().with_variant(sa.Integer, "sqlite"),
     sqlite_autoincrement=True,  # the id of an entry is never used again
-    **OPTIONS,
 )
