@@ -232,7 +232,7 @@ class SchedulerManager:
             self._exposes_reasons = options.expose_reasons
             self.recorder.records.limit_bytes = conf.explain.memory_bytes
             if driver.builds is not None:
-                driver.builds.reconfigure(conf)
+                driver.builds.max_attempts = options.max_attempts
 
         return functools.partial(driver.host_manager.reconfigure, conf, take)
 

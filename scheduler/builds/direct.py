@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oslo_config import cfg
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
@@ -106,9 +105,6 @@ class DirectBuilds:
     rows: InstanceRows
     compute: ComputeClient
     max_attempts: int
-
-    def reconfigure(self, conf: cfg.ConfigOpts) -> None:
-        self.max_attempts = conf.scheduler.max_attempts
 
     def schedule_run_instance(
         self,

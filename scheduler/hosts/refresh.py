@@ -135,6 +135,7 @@ def is_due(done_at: float, every_seconds: float, now: float) -> bool:
     return not done_at <= now < done_at + every_seconds
 
 
+@dataclass
 class SteadyClock:
     """Seconds since the epoch.
 
@@ -142,38 +143,34 @@ class SteadyClock:
     that may jump, *elapsed* one that does not.
     """
 
-    def __init__(
-        self,
-        ask: Callable[[], float | None],
-        wall: Callable[[], float] = time.time,
-        elapsed: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._ask = ask
-        self._wall = wall
-        self._elapsed = elapsed
-        self._offset_seconds = wall() - elapsed()
+    ask: Callable[[], float | None]
+    wall: Callable[[], float] = time.time
+    elapsed: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._offset_seconds = self.wall() - self.elapsed()
         self._ask_again_at = float("-inf")
         self._was_told = False
 
     def __call__(self) -> float:
-        return self._elapsed() + self._offset_seconds
+        return self.elapsed() + self._offset_seconds
 
     def check(self) -> None:
         """Follow the machine's clock; at first, and where it has jumped, take the time of *ask*."""
-        jump_seconds = self._wall() - self()
+        jump_seconds = self.wall() - self()
         if self._was_told and abs(jump_seconds) < JUMP_SECONDS:
             self._offset_seconds += jump_seconds
             return
-        if self._elapsed() < self._ask_again_at:
+        if self.elapsed() < self._ask_again_at:
             return
-        began, right = self(), self._ask()
+        began, right = self(), self.ask()
         if right is None or self() - began >= JUMP_SECONDS:
             return  # this process may have been stopped since the answer was given
         self._was_told, step_seconds = True, right - self()
         self._offset_seconds += step_seconds
-        off_seconds = self._wall() - right
+        off_seconds = self.wall() - right
         if abs(off_seconds) >= JUMP_SECONDS:
             LOG.warning(_IGNORED, off_seconds)
-            self._ask_again_at = self._elapsed() + ASKED_AGAIN_SECONDS
+            self._ask_again_at = self.elapsed() + ASKED_AGAIN_SECONDS
         elif abs(step_seconds) >= JUMP_SECONDS:
             LOG.warning(_ADOPTED, step_seconds)

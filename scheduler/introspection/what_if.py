@@ -26,12 +26,12 @@ from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.semantics import Ratios
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class Overlay:
-    """*options*, a configuration or a group of it, with some *values* in their place."""
+    """A configuration or a group of it, with some values in their place."""
 
-    def __init__(self, options: Any, values: Mapping[str, Any]) -> None:
-        self._options = options
-        self._values = values
+    _options: Any
+    _values: Mapping[str, Any]
 
     @classmethod
     def from_values(cls, conf: Any, values: Mapping[Name, Any]) -> Self:

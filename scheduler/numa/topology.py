@@ -5,7 +5,6 @@ a new value and shares what stayed the same.  ``from_object`` takes a wire objec
 ``to_object`` makes one.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
@@ -273,7 +272,7 @@ class HostTopology:
 
     def to_text(self) -> str:
         """The JSON text of the envelope, as the column holds it."""
-        return json.dumps(self.to_object().obj_to_primitive())
+        return self.to_object().to_text()
 
     def __len__(self) -> int:
         return len(self.cells)

@@ -120,19 +120,10 @@ class VirtualFleet:
     def _take(self, settings: Settings) -> None:
         policy = dataclasses.replace(settings.policy, **self._limits)
         self.driver.settings = dataclasses.replace(settings, policy=policy)
-
-    @property
-    def host_manager(self) -> HostManager:
-        return self.driver.host_manager
-
-    @property
-    def table(self) -> HostTable:
-        return self.host_manager.table
-
-    @property
-    def reservations(self) -> Reservations:
-        """The servers that can be taken away again."""
-        return self.host_manager.reservations
+        self.host_manager: HostManager = self.driver.host_manager
+        self.table: HostTable = self.host_manager.table
+        #: The servers that can be taken away again.
+        self.reservations: Reservations = self.host_manager.reservations
 
     @classmethod
     def from_driver(

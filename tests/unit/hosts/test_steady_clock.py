@@ -58,7 +58,7 @@ def test_an_answer_that_came_before_a_stop_is_not_believed(machine, monkeypatch)
         return right
 
     with monkeypatch.context() as stopping:
-        stopping.setattr(machine.clock, "_ask", ask_and_stop)
+        stopping.setattr(machine.clock, "ask", ask_and_stop)
         machine.later(1)
     assert machine.clock() == machine.right
     machine.later(1)
