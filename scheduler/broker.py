@@ -35,6 +35,14 @@ TLS_FILES: Final = {
     "ssl_cert_file": "certfile",
     "ssl_ca_file": "ca_certs",
 }
+PRESENT: Final = "present"
+MISSING: Final = "missing"
+DIFFERENT: Final = "different"
+FORBIDDEN: Final = "forbidden"
+UNCONSUMED: Final = "no consumer"
+
+#: Longest wait for the brokers before a look at a queue.
+LOOK_SECONDS: Final = 2
 
 
 def from_conf(conf: cfg.ConfigOpts, timeout_seconds: float) -> list[kombu.Connection]:
@@ -103,10 +111,7 @@ _TROUBLES: Final = {
         "TLS failed",
         "see ssl, ssl_ca_file and the like in [oslo_messaging_rabbit]",
     ),
-    exit_codes.BROKER_LOGIN: (
-        "login refused",
-        "see user and password in [DEFAULT] transport_url",
-    ),
+    exit_codes.BROKER_LOGIN: ("login refused", "see user and password in [DEFAULT] transport_url"),
     exit_codes.BROKER_VHOST: (
         "virtual host refused",
         "does it exist, and has the user permissions there (rabbitmqctl list_vhosts, "
@@ -183,16 +188,6 @@ def _failure(connection: kombu.Connection, error: Exception) -> Failure:
     if isinstance(error, OSError | amqp.AMQPError):
         return Failure(exit_codes.BROKER_UNREACHABLE, cause)
     raise error
-
-
-PRESENT: Final = "present"
-MISSING: Final = "missing"
-DIFFERENT: Final = "different"
-FORBIDDEN: Final = "forbidden"
-UNCONSUMED: Final = "no consumer"
-
-#: Longest wait for the brokers before a look at a queue.
-LOOK_SECONDS: Final = 2
 
 
 def declared(conf: cfg.ConfigOpts) -> list[kombu.Exchange | kombu.Queue]:

@@ -28,7 +28,6 @@ INTERNAL_FAULT: Final = "internal_fault"
 #: Fates of a request that gets no hosts: codes that stay what they are (docs/explain.md).
 CODES: Final = (NO_HOST_FITS, ATTEMPTS_EXHAUSTED, STATE_TOO_OLD, INVALID_REQUEST, INTERNAL_FAULT)
 
-
 MOST_QUOTED: Final = 500
 """Characters of a caller's text in an error."""
 
@@ -322,7 +321,6 @@ InstanceGroupNotFound = _not_found(
     "InstanceGroupNotFound", "Instance group %(group_uuid)s could not be found."
 )
 AlreadyExists = _error("AlreadyExists", "%(kind)s %(name)s already exists.", code=409)
-
 
 #: Refusals of flavors and images by the code that they have in Nova's API, under Nova's names.
 _REFUSED = {

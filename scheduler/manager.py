@@ -22,7 +22,6 @@ NOT_GIVEN: Final = object()
 #: Phases of which notifications tell.
 START, END = "start", "end"
 
-
 #: Parts of a RequestSpec that are as long as their sender likes.
 _LISTS = [
     (path, path.split("."))

@@ -14,6 +14,8 @@ from scheduler.objects import registry
 from scheduler.rpc.context import NotificationSerializer, RequestContextSerializer
 from scheduler.threads import BatchThread
 
+LOG = logging.getLogger(__name__)
+
 Payload = dict[str, Any]
 
 FLAVOR: Final = (
@@ -31,6 +33,13 @@ REQUEST: Final = (
     "scheduler_hints",
 )  # fmt: skip
 IMAGE: Final = tuple(name for name in objects.ImageMeta.FIELDS if name != "properties")
+UNVERSIONED: Final = "unversioned"
+VERSIONED: Final = "versioned"
+SELECT: Final = "scheduler.select_destinations"
+LIBRARY_LOGGER: Final = "oslo_messaging.notify.messaging"
+CLOSE_SECONDS: Final = 5.0
+"""Longest wait of the process's end for what was not sent yet."""
+LOGGED: Final = ("message_id", "event_type", "publisher_id")
 
 
 def legacy_request(spec: objects.RequestSpec) -> Payload:
@@ -150,17 +159,6 @@ def _retry(retry: objects.SchedulerRetries) -> Payload:
     nodes = [node.hypervisor_hostname for node in retry.get("hosts") or ()]
     data = {"num_attempts": retry.get("num_attempts"), "hosts": nodes}
     return envelope("SchedulerRetriesPayload", "1.0", data)
-
-
-LOG = logging.getLogger(__name__)
-
-UNVERSIONED: Final = "unversioned"
-VERSIONED: Final = "versioned"
-SELECT: Final = "scheduler.select_destinations"
-LIBRARY_LOGGER: Final = "oslo_messaging.notify.messaging"
-CLOSE_SECONDS: Final = 5.0
-"""Longest wait of the process's end for what was not sent yet."""
-LOGGED: Final = ("message_id", "event_type", "publisher_id")
 
 
 class Outbox:

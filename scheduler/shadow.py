@@ -31,6 +31,19 @@ from scheduler.hosts.candidates import Candidates, Scope, narrow, rows_of_nodes
 from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.table import HostTable, Key
 
+OUTCOME_SECONDS: Final = 60.0
+"""After so long nobody waits for the outcome of a request."""
+MOST_WAITING: Final = 32
+MOST_STATES: Final = 12
+"""Each waits with so many copies of the host table, if hosts go on to report: for 10,000 hosts
+of 3 MB each.  Those that wait at the same time share most of them."""
+NOTE_SECONDS: Final = 0.5
+"""Time between copies while nobody waits.  The other scheduler may have had a request so long
+before it is here."""
+LATER: Final = 1.25
+"""Ratio of a request's age to that when its outcome was asked for last: 25 times in a minute."""
+NOTHING: Final[Offered | None] = Offered({})
+
 
 class Result(enum.StrEnum):
     """Relation of a decision to the outcome, and the label of its metric."""
@@ -100,20 +113,6 @@ def _totals(
     totals[found.hosts.rows] = found.totals
     table.add(rows, amount, -1)
     return totals
-
-
-OUTCOME_SECONDS: Final = 60.0
-"""After so long nobody waits for the outcome of a request."""
-MOST_WAITING: Final = 32
-MOST_STATES: Final = 12
-"""Each waits with so many copies of the host table, if hosts go on to report: for 10,000 hosts
-of 3 MB each.  Those that wait at the same time share most of them."""
-NOTE_SECONDS: Final = 0.5
-"""Time between copies while nobody waits.  The other scheduler may have had a request so long
-before it is here."""
-LATER: Final = 1.25
-"""Ratio of a request's age to that when its outcome was asked for last: 25 times in a minute."""
-NOTHING: Final[Offered | None] = Offered({})
 
 
 @dataclass

@@ -16,8 +16,13 @@ from scheduler.drivers.selections import as_dict, todays_answer
 from scheduler.notifications import Notifier
 from scheduler.rpc.client import ComputeClient
 
+LOG = logging.getLogger(__name__)
+
 SERVICE = "scheduler"
 RUN_INSTANCE = "run_instance"
+EVENT = f"{SERVICE}.{RUN_INSTANCE}"
+LIMITS_VERSION = "1.0"
+ANTI_AFFINITY = "anti-affinity"
 
 
 @dataclass(frozen=True)
@@ -85,13 +90,6 @@ class InstanceRows:
         """The living instances whose system metadata names *group*, each with its host."""
         with self.database.read() as connection:
             return instances.homes_by_system_metadata(connection, "group", group)
-
-
-LOG = logging.getLogger(__name__)
-
-EVENT = f"{SERVICE}.{RUN_INSTANCE}"
-LIMITS_VERSION = "1.0"
-ANTI_AFFINITY = "anti-affinity"
 
 
 @dataclass

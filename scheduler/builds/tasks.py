@@ -18,13 +18,14 @@ LOG = logging.getLogger(__name__)
 
 PREP_RESIZE = "prep_resize"
 
-
 #: Types of arguments below 4.3, where the request is two dicts and no object.
 FORMS: Final[Mapping[str, tuple[type, ...]]] = {
     "request_spec": (dict,),
     "filter_properties": (dict, type(None)),
     "host": (str,),
 }
+HAD = ("vcpus", "memory_mb", "local_gb", "vcpus_used", "memory_mb_used", "local_gb_used")
+USED = ("vcpus", "memory_mb", "root_gb", "ephemeral_gb")
 
 
 def exposed(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -251,10 +252,6 @@ def _uuid_and_state(instance: Any) -> tuple[str, str | None]:
     direct.require(isinstance(uuid, str), "instance.uuid", "a text is needed")
     direct.require(isinstance(state, str | None), "instance.vm_state", "a text is needed")
     return uuid, state
-
-
-HAD = ("vcpus", "memory_mb", "local_gb", "vcpus_used", "memory_mb_used", "local_gb_used")
-USED = ("vcpus", "memory_mb", "root_gb", "ephemeral_gb")
 
 
 def _add(sums: dict[str, int], source: Any, names: tuple[str, ...]) -> None:

@@ -45,7 +45,6 @@ LIVE: Final = LIVE_LOGGING | {
     ("workarounds", "disable_fallback_pcpu_query"),
 }
 
-
 #: Options by which the files were found: no settings of their own.
 _NO_SETTINGS: Final = frozenset({"config_file", "config_dir", "config_source"})
 

@@ -24,6 +24,8 @@ from scheduler.db.database import FAILURES, Database, configured_settings
 from scheduler.db.limits import TransactionLimits
 from scheduler.db.tables import cell_mappings, compute_nodes, host_mappings
 
+LOG = logging.getLogger(__name__)
+
 API_OPTION = "[api_database] connection"
 CLAIMS_OPTION = "[claims] connection"
 #: The cell of the instances that never got a host; never scheduled to.
@@ -140,9 +142,6 @@ def claims_database(conf: cfg.ConfigOpts, database: Database) -> Database:
     )
     database.remember(claimed)
     return claimed
-
-
-LOG = logging.getLogger(__name__)
 
 
 class HostDiscovery:

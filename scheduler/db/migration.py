@@ -50,6 +50,15 @@ _LIVED: Final = "OLD.deleted = 0"
 #: the version, which is read with these.
 _NAMES: Final = ("host", "binary", "topic", "deleted")
 _FLAGS: Final = ("disabled", "forced_down", "disabled_reason")
+SYNC_COMMAND = "nova-scheduler-manage db sync"
+#: name, memory in MB, vCPUs, root disk in GB; the flavorid is the place in this list.
+_FLAVORS = (
+    ("m1.tiny", 512, 1, 1),
+    ("m1.small", 2048, 1, 20),
+    ("m1.medium", 4096, 2, 40),
+    ("m1.large", 8192, 4, 80),
+    ("m1.xlarge", 16384, 8, 160),
+)
 
 
 def _wanted(dialect_name: str) -> list[tuple[str, str, str, str | None]]:
@@ -112,17 +121,6 @@ def _body(dialect_name: str, event: str, kind: str, condition: str | None) -> st
     if dialect_name == "sqlite":
         return f"{when}BEGIN {entry}; END"
     return f"IF {condition} THEN {entry}; END IF" if condition else entry
-
-
-SYNC_COMMAND = "nova-scheduler-manage db sync"
-#: name, memory in MB, vCPUs, root disk in GB; the flavorid is the place in this list.
-_FLAVORS = (
-    ("m1.tiny", 512, 1, 1),
-    ("m1.small", 2048, 1, 20),
-    ("m1.medium", 4096, 2, 40),
-    ("m1.large", 8192, 4, 80),
-    ("m1.xlarge", 16384, 8, 160),
-)
 
 
 def sync(database: Database, revision: str = "head") -> None:

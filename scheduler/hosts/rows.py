@@ -35,6 +35,8 @@ _UNKNOWN_OF_BARE_METAL = {
 }
 #: Rows of different cells may have the same id; a cell's number goes above these bits.
 _ID_BITS = 40
+STARTS_SECONDS: Final = 60
+"""A compute service writes its node and its record one after the other when it first starts."""
 
 
 def last_seen(service: Any, chosen: Semantics = semantics.CURRENT) -> float:
@@ -50,10 +52,6 @@ def key(row: Any) -> Key:
 def _once(text: Any) -> Any:
     """*text* as the one object that is kept of all texts that are equal."""
     return sys.intern(text) if type(text) is str else text
-
-
-STARTS_SECONDS: Final = 60
-"""A compute service writes its node and its record one after the other when it first starts."""
 
 
 @dataclass(slots=True)

@@ -25,6 +25,16 @@ from scheduler.introspection.state import Subject, copied, require_texts
 from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.semantics import Ratios
 
+LOG = logging.getLogger(__name__)
+
+#: Longest time that both decisions together may take.
+MOST_SECONDS: Final = 60.0
+_NOT_LOADED: Final = (
+    errors.ConfigurationError,
+    errors.ClassNotFound,
+    errors.SchedulerHostFilterNotFound,
+)
+
 
 @dataclasses.dataclass(eq=False, repr=False)
 class Overlay:
@@ -101,17 +111,6 @@ def chain_of(
         if each not in chain:
             chain.append(each)
     return {("filter_scheduler", option): chain}
-
-
-LOG = logging.getLogger(__name__)
-
-#: Longest time that both decisions together may take.
-MOST_SECONDS: Final = 60.0
-_NOT_LOADED: Final = (
-    errors.ConfigurationError,
-    errors.ClassNotFound,
-    errors.SchedulerHostFilterNotFound,
-)
 
 
 def what_if(

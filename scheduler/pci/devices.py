@@ -9,6 +9,8 @@ from typing import Any, Self
 from scheduler import errors, objects
 
 _MANDATORY = ("vendor_id", "product_id", "count")
+#: The policy where none is given (section 10.1).
+DEFAULT_POLICY = "legacy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,6 @@ class Pools:
 
     def __len__(self) -> int:
         return len(self.pools)
-
-
-#: The policy where none is given (section 10.1).
-DEFAULT_POLICY = "legacy"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ OWN_KEYS: Final = (
     "instance_lock_checked", "trace_info",
 )  # fmt: skip
 """Keys that oslo.context does not know."""
+DECODE_ERRORS: Final = (LookupError, TypeError, ValueError, AttributeError)
+"""Errors of decoding code on malformed input, besides those of this project."""
 
 
 class RequestContext(oslo_context.RequestContext):
@@ -161,10 +163,6 @@ def _parsed_time(value: str | datetime.datetime | None) -> datetime.datetime:
         return timeutils.normalize_time(value)
     except (ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"timestamp is no time: {error}") from error
-
-
-DECODE_ERRORS: Final = (LookupError, TypeError, ValueError, AttributeError)
-"""Errors of decoding code on malformed input, besides those of this project."""
 
 
 class ObjectSerializer(oslo_messaging.NoOpSerializer):

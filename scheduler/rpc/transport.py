@@ -33,7 +33,6 @@ EXPORTERS: Final = {
 #: Errors by which a broker refuses a login or virtual host: trying again is no use.
 REFUSALS: Final = (amqp.IrrecoverableConnectionError, amqp.IrrecoverableChannelError)
 
-
 # Nova's exceptions need not be importable here: the client rebuilds this project's errors from
 # the library's RemoteError, so the library is to rebuild none.
 REBUILT_MODULES: Final[tuple[str, ...]] = ()
