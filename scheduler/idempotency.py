@@ -75,9 +75,6 @@ def _without_empty(plain: Any) -> Any:
     return {name: value for name, value in fields.items() if value not in (None, [], {})}
 
 
-# --- answers of this worker -----------------------------------------------------------------
-
-
 @dataclass(slots=True, eq=False)
 class _Reply:
     key: Key
@@ -186,9 +183,6 @@ class ReplyCache:
         known.remove(reply)
         if not known:
             del self._known[reply.key]
-
-
-# --- answers that are kept with claims ------------------------------------------------------
 
 
 def answer_to_text(selections: Sequence[objects.Selection]) -> str:

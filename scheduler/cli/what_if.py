@@ -179,7 +179,7 @@ def show(console: Paper, answer: Answered) -> None:
     age = answer["state_age_seconds"]
     console.sentence(
         f"  decided by worker {answer['worker']} of {answer['host']}, on a state "
-        f"{'of unknown age' if age is None else f'{age:.1f} s old'}; nothing is kept",
+        f"{'of unknown age' if age is None else f'{age:.1f} s old'}; nothing is kept"
     )
     for note in answer["notes"]:
         console.sentence(f"  {note}")

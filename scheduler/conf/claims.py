@@ -76,7 +76,6 @@ _DEFAULTS = {"timeout": TIMEOUT_SECONDS, "valid_interfaces": ["internal", "publi
 #: Name of the option in Nova 14 to 17.
 _OLD_NAMES = {"valid_interfaces": "os_interface", "region_name": "os_region_name"}
 
-
 _UNUSED = {
     f"{kind}_{name}" for kind in ("connect", "status_code") for name in ("retries", "retry_delay")
 }

@@ -31,9 +31,7 @@ EXPLAIN_OPTIONS: list[cfg.Opt] = [
 ]
 
 RECORDING = cfg.OptGroup(
-    "recording",
-    title="Recording",
-    help="Recordings of decisions, for `recording` and `replay`.",
+    "recording", title="Recording", help="Recordings of decisions, for `recording` and `replay`."
 )
 
 RECORDING_OPTIONS: list[cfg.Opt] = [

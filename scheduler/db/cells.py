@@ -129,7 +129,6 @@ class CellsReader:
     """Source of the host manager: every cell, or the one database of an undivided fleet."""
 
     def __init__(self, conf: Any, databases: Databases) -> None:
-        """Nothing is read yet."""
         self._databases = databases
         self._overlap = datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds)
         self._timeout_seconds = conf.scheduler.cell_timeout_seconds
@@ -186,8 +185,6 @@ class CellsReader:
 
     def cell_health(self) -> Sequence[CellHealth]:
         return [each.health for each in self._members.values() if each.reader.cell]
-
-    # --- the cells -----------------------------------------------------------------------
 
     def _update_members(self) -> None:
         """Make the members what the databases say now, keeping those that did not change."""

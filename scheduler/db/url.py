@@ -151,9 +151,6 @@ def fill_template(text: str, base: str | None, column: str, option: str) -> str:
         return text
 
 
-# --- TLS ------------------------------------------------------------------------------------
-
-
 def with_verified_tls(url: URL, option: str) -> URL:
     """*url* with TLS, if asked for, that verifies certificate and name; ConfigurationError."""
     if url.drivername == "mysql+pymysql":

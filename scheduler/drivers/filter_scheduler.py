@@ -158,7 +158,6 @@ class FilterScheduler(Scheduler):
             self.host_manager.refresh()
 
     def reconfigured(self, conf: Any) -> Callable[[], None]:
-        """See the base class."""
         settings = Settings.from_conf(conf, self.host_manager)
         take_base = super().reconfigured(conf)
 

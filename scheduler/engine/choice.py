@@ -16,7 +16,6 @@ _BLOCK = 64
 Claimable = Callable[[np.ndarray], np.ndarray]
 """Mask of the rows that may be chosen."""
 
-
 Draws = Callable[[], random.Random]
 """Gives the source of random numbers."""
 FirstOf = Callable[[np.ndarray], int]

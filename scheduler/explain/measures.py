@@ -19,8 +19,6 @@ from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import POOLS, TOPOLOGY, HostState, guest_of
 
-# --- in numbers --------------------------------------------------------------------------
-
 #: Noun and unit of a resource, by its limit.
 _RESOURCES = {
     "memory_mb": ("MiB of memory", "MiB "),
@@ -68,8 +66,6 @@ def measured(each: Any, code: str, hosts: Candidates, request: Any) -> Measured 
             return Measured(f"{wanted} exactly", free, np.abs(amount - free), f"{unit}free")
     return None
 
-
-# --- in words ----------------------------------------------------------------------------
 
 Description = Callable[[Any, HostState, Any], tuple[str, str]]
 """Called with filter, host and request; what is wanted, and what the host has."""

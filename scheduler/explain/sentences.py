@@ -32,9 +32,6 @@ def cause(record: Record) -> str:
     return _success(record)
 
 
-# --- refusals ----------------------------------------------------------------------------
-
-
 def _no_host(record: Record) -> str:
     filters = record["filters"]
     if record["refusal"] is not None:
@@ -123,9 +120,6 @@ def _reason(finding: Record) -> str:
     return f"{finding['wanted']} wanted, {which} ({closest['host']}) has {closest['found']}"
 
 
-# --- successes ---------------------------------------------------------------------------
-
-
 def _success(record: Record) -> str:
     times = Counter(each["host"] for each in record["chosen"])
     named = [host if count == 1 else f"{host} (x{count})" for host, count in times.items()]
@@ -170,9 +164,6 @@ def _weight(record: Record) -> str:
         for ours, theirs in zip(first["weighers"], second["weighers"], strict=True)
     )
     return f"{weight}; {name} made the difference to {second['host']} (+{difference:.4g})"
-
-
-# --- below the first line ------------------------------------------------------------------
 
 
 def lines(record: Record) -> Iterable[str]:

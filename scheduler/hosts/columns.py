@@ -25,16 +25,8 @@ from scheduler.pci import Pools
 NEVER = float("-inf")
 _EPOCH = datetime.datetime(1970, 1, 1)
 INT_COLUMNS = (
-    "total_usable_ram_mb",
-    "free_ram_mb",
-    "total_usable_disk_gb",
-    "disk_mb_used",
-    "free_disk_mb",
-    "vcpus_total",
-    "vcpus_used",
-    "num_instances",
-    "num_io_ops",
-    "failed_builds",
+    *("total_usable_ram_mb", "free_ram_mb", "total_usable_disk_gb", "disk_mb_used", "free_disk_mb"),
+    *("vcpus_total", "vcpus_used", "num_instances", "num_io_ops", "failed_builds"),
     "hypervisor_version",
 )
 RATIO_BITS = {"cpu_allocation_ratio": 1, "ram_allocation_ratio": 2, "disk_allocation_ratio": 4}

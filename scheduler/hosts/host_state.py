@@ -25,7 +25,6 @@ LOG = logging.getLogger(__name__)
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-
 TOPOLOGY, POOLS = "numa_topology", "pci_stats"
 #: Key of the limits that concern cells.
 LIMITS_KEY = "numa_topology"

@@ -106,11 +106,7 @@ NEWTON = NumaSemantics(
     page_size_kb=specs.newton_size_kb,
     checks_realtime_mask=False,
     unknown_extra_specs=(
-        "hw:emulator_threads_policy",
-        "hw:cpu_dedicated_mask",
-        "hw:pmem",
-        "resources",
-        "trait",
+        *("hw:emulator_threads_policy", "hw:cpu_dedicated_mask", "hw:pmem", "resources", "trait"),
     ),
     pci=pci.NEWTON,
 )

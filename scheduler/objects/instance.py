@@ -41,10 +41,7 @@ class InstancePCIRequests(WireObject):
     """All PCI requests of one instance."""
 
     VERSION = "1.1"
-    FIELDS = {
-        "instance_uuid": Field(UUID),
-        "requests": Field(list[InstancePCIRequest], unset=list),
-    }
+    FIELDS = {"instance_uuid": Field(UUID), "requests": Field(list[InstancePCIRequest], unset=list)}
 
     @classmethod
     def read_dict(cls, value: Any) -> Self:

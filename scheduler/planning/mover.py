@@ -47,8 +47,6 @@ class Mover:
         rules = FilterChain([each for each in policy.chain.filters if each.is_rule])
         self._rules = dataclasses.replace(policy, chain=rules)
 
-    # --- the fleet -----------------------------------------------------------------------
-
     def rows_but(self, closed: Collection[int]) -> np.ndarray:
         """The rows that may be chosen, in the table's order, without those *closed*."""
         order = self.fleet.table.order
@@ -82,8 +80,6 @@ class Mover:
 
     def _room(self) -> Room:
         return Room.from_rows(self.fleet.table, self.fleet.table.order)
-
-    # --- moves ---------------------------------------------------------------------------
 
     def move(self, server: Reservation, reason: str, rows: np.ndarray) -> Move | None:
         """Move *server* to the best of *rows*, but not to the host that it is on; None if none."""
@@ -132,8 +128,6 @@ class Mover:
             return None
         record.never_evaluated.pop(NOT_OFFERED, None)  # it is the plan that leaves hosts out
         return sentences.cause(to_dict(record))
-
-    # --- rules ---------------------------------------------------------------------------
 
     def broken_rule(self, server: Reservation) -> str | None:
         """Sentence on the rule against *server* on its host; None if there is none."""

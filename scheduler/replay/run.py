@@ -61,8 +61,6 @@ class Run:
         self._mixes: dict[int, Counter[Size]] = {}
         self._first: float | None = None
 
-    # --- time ----------------------------------------------------------------------------
-
     def go_to(self, at: float) -> None:
         """Let time pass until *at*, in seconds of the workload: servers are built, and end."""
         if self._first is None:
@@ -88,8 +86,6 @@ class Run:
     @property
     def _now(self) -> float:
         return self.fleet.clock() - self._begin
-
-    # --- requests ------------------------------------------------------------------------
 
     def ask(self, arrival: Arrival) -> Outcome:
         """Decide one request, whose time has come."""
@@ -190,8 +186,6 @@ class Run:
             again = self.fleet.place(spec, uuids, seed=record.seed, wants_detail=True)
             self.fleet.remove(again.servers)
         return str(to_dict(again.record)["cause"])
-
-    # --- measures ------------------------------------------------------------------------
 
     def sample(self) -> dict[str, Any]:
         """The measures as of now, which are added to the series."""

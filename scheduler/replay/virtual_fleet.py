@@ -162,8 +162,6 @@ class VirtualFleet:
         if [type(each) for each in learnt] == [type(each) for each in anew]:
             restore_bounds(anew, bounds_of(learnt))
 
-    # --- requests ------------------------------------------------------------------------
-
     def place(
         self,
         spec: objects.RequestSpec,
@@ -231,8 +229,6 @@ class VirtualFleet:
                 self.reservations.release(each)
                 self.spec_of.pop(each.uuid or "", None)
 
-    # --- servers that were there before --------------------------------------------------
-
     def adopt(self, uuid: str, spec: objects.RequestSpec) -> Reservation:
         """Make a removable server of the instance *uuid* that its host has reported.
 
@@ -255,8 +251,6 @@ class VirtualFleet:
         self.reservations.add(server)
         self.spec_of[uuid] = spec
         return server
-
-    # --- hosts ---------------------------------------------------------------------------
 
     def servers_on(self, host: str) -> list[Reservation]:
         """The servers on all nodes of *host* that can be taken away."""

@@ -26,15 +26,8 @@ MOST_NAMED: Final = 500
 
 #: Names of ``hosts.columns``.
 NUMBERS: Final = (
-    "total_usable_ram_mb",
-    "free_ram_mb",
-    "vcpus_total",
-    "vcpus_used",
-    "total_usable_disk_gb",
-    "free_disk_mb",
-    "num_instances",
-    "num_io_ops",
-    "failed_builds",
+    *("total_usable_ram_mb", "free_ram_mb", "vcpus_total", "vcpus_used"),
+    *("total_usable_disk_gb", "free_disk_mb", "num_instances", "num_io_ops", "failed_builds"),
 )
 RATIOS: Final = ("ram_allocation_ratio", "cpu_allocation_ratio", "disk_allocation_ratio")
 SEEN: Final = "service_last_seen"

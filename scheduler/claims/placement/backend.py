@@ -79,7 +79,6 @@ class PlacementClaims(backend.Claims):
 
     @property
     def learned_at(self) -> float | None:
-        """See the base class."""
         return self.memory.looked_at
 
     def prepare(self) -> None:

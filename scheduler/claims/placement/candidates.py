@@ -332,9 +332,6 @@ def _as_one_group(request: AllocationRequest) -> AllocationRequest:
     return {**request, "mappings": mappings}
 
 
-# --- aggregates -----------------------------------------------------------------------------
-
-
 def _demand(own: Group, aggregates: Iterable[Any], fits: Callable[[Any], bool]) -> bool:
     """Demand one of the aggregates that fit; False, and no demand, if there are none."""
     found = _uuids(filter(fits, aggregates))
@@ -368,9 +365,6 @@ def _required_traits(aggregate: Any) -> set[str]:
         for key, value in (aggregate.metadata or {}).items()
         if key.startswith(_TRAIT_KEY) and value == REQUIRED
     }
-
-
-# --- the query string -----------------------------------------------------------------------
 
 
 def _pairs_of(group: Group) -> Iterator[tuple[str, str]]:

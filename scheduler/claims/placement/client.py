@@ -198,7 +198,6 @@ class PlacementClient(ServiceClient):
         return self.read(f"/allocation_candidates?{query}", VERSION, requester)
 
     def allocations(self, consumer: str, requester: Requester) -> Allocations:
-        """Allocations of *consumer*."""
         return self.read(f"/allocations/{consumer}", READING_VERSION, requester)
 
     def providers(self, query: str, requester: Requester) -> list[dict[str, Any]]:

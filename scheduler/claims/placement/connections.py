@@ -70,7 +70,6 @@ class Connections(requests.adapters.HTTPAdapter):
         self._is_timed, self._lock = False, threading.Lock()
 
     def send(self, *args: Any, **more: Any) -> requests.Response:
-        """See the base class."""
         if not self._free.acquire(timeout=more["timeout"]):
             text = "no connection was free for %.3g s: [placement] max_connections = %d"
             raise requests.ConnectionError(text % (more["timeout"], self._most))

@@ -21,10 +21,7 @@ _TRAITS: Final = {
     "hw:pci_numa_affinity_policy": {"socket": "COMPUTE_SOCKET_PCI_NUMA_AFFINITY"},
     "hw:tpm_version": {"1.2": "COMPUTE_SECURITY_TPM_1_2", "2.0": "COMPUTE_SECURITY_TPM_2_0"},
 }
-_TPM_MODELS: Final = {
-    "tpm-tis": "COMPUTE_SECURITY_TPM_TIS",
-    "tpm-crb": "COMPUTE_SECURITY_TPM_CRB",
-}
+_TPM_MODELS: Final = {"tpm-tis": "COMPUTE_SECURITY_TPM_TIS", "tpm-crb": "COMPUTE_SECURITY_TPM_CRB"}
 _ENCRYPTIONS: Final = {
     "amd-sev": "HW_CPU_X86_AMD_SEV",
     "amd-sev-es": "HW_CPU_X86_AMD_SEV_ES",

@@ -64,8 +64,6 @@ class Memory:
         #: Per trait, when it was looked up who has it.
         self._traits_at: dict[str, float] = {}
 
-    # --- hosts to pass over --------------------------------------------------------------
-
     def note_answer(self, query: str, node: str, answer: Answer) -> None:
         """Remember whether *node* was granted, and what it is like."""
         self._learn(answer.providers)
@@ -192,8 +190,6 @@ class Memory:
             self._said.popitem(last=False)
         return said
 
-    # --- prices --------------------------------------------------------------------------
-
     def asked(self, seconds: float) -> None:
         """A question about one host took so many *seconds*."""
         self._question_seconds += _LATEST * (seconds - self._question_seconds)
@@ -227,8 +223,6 @@ class Memory:
     def gives_up(self, refusals: int) -> bool:
         """True when so many questions in vain cost too much beside the list."""
         return refusals * self._question_seconds > IN_VAIN * self._list_seconds
-
-    # --- providers, looked up beside the requests ----------------------------------------
 
     def is_flat(self, node: str, classes: Iterable[str]) -> bool:
         """True when *node* is enabled, and nobody else in its tree has any of these *classes*."""
