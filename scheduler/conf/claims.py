@@ -1,11 +1,12 @@
 """``[claims]``, ``[placement]``, ``[neutron]``, ``[workarounds]`` (page config, 6 and 8)."""
 
-import contextlib
 import copy
 from collections.abc import Mapping
 
-from keystoneauth1 import exceptions, loading
+from keystoneauth1 import loading
 from oslo_config import cfg
+
+from scheduler import plugins
 
 CLAIMS = cfg.OptGroup("claims", title="Claims", help="Where schedulers keep claims.")
 
@@ -133,6 +134,6 @@ def register_login(conf: cfg.ConfigOpts) -> None:
     for group in (NAME, NEUTRON_NAME):
         section = conf[group].auth_section or group
         conf.register_opts(loading.get_auth_common_conf_options(), group=section)
-        if name := conf[section].auth_type:
-            with contextlib.suppress(exceptions.NoMatchingPlugin):
-                conf.register_opts(loading.get_auth_plugin_conf_options(name), group=section)
+        name = conf[section].auth_type
+        if name and name in plugins.entry_point_names("keystoneauth1.plugin"):
+            conf.register_opts(loading.get_auth_plugin_conf_options(name), group=section)

@@ -125,6 +125,13 @@ def test_errors_of_databases_are_told_without_a_link(tmp_path, home):
     assert link not in text
 
 
+def test_a_login_without_keystone_is_read_without_a_word(tmp_path, home, caplog):
+    file = write(tmp_path, "[placement]\nauth_type = noauth\n[neutron]\nauth_type = password\n")
+    conf = parse("--config-file", file)
+    assert "Could not load noauth" not in caplog.messages
+    assert conf.neutron.username is None
+
+
 LOGGING_FILE = """[loggers]
 keys = root, own
 [logger_root]
