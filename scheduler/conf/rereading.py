@@ -59,8 +59,13 @@ class Change:
     for_restart: tuple[Name, ...]
 
 
-def compare(before: cfg.ConfigOpts, fresh: cfg.ConfigOpts, live: Collection[Name]) -> Change:
-    """Changes from *before* to *fresh*; in *fresh* those that are not *live* are undone."""
+def compare(
+    first: cfg.ConfigOpts, before: cfg.ConfigOpts, fresh: cfg.ConfigOpts, live: Collection[Name]
+) -> Change:
+    """Changes from *before* to *fresh*; in *fresh* those that are not *live* are undone.
+
+    What the *first* configuration did not set, the start may have found out.
+    """
     changed: dict[bool, list[Name]] = {True: [], False: []}
     still_there = set(registered(fresh))
     for group, name in registered(before):
@@ -68,10 +73,11 @@ def compare(before: cfg.ConfigOpts, fresh: cfg.ConfigOpts, live: Collection[Name
         is_setting = (group, name) in still_there and name not in _NO_SETTINGS
         if not is_setting or value(fresh, group, name) == former:
             continue
-        if not (is_set(before, group, name) or is_set(fresh, group, name)):
-            fresh.set_default(name, former, section(group))  # found out when the program started
-            continue
         takes_effect = (group, name) in live or (group, ALL) in live
+        known = before if takes_effect else first
+        if not (is_set(fresh, group, name) or is_set(known, group, name)):
+            fresh.set_default(name, former, section(group))
+            continue
         changed[takes_effect].append((group, name))
         if not takes_effect:
             fresh.set_override(name, former, section(group))

@@ -100,7 +100,7 @@ class Reloading:
         fresh = startup.fill(self._source)
         transport.complete(fresh)
         check.validate(fresh)
-        return rereading.compare(self.conf, fresh, self._live)
+        return rereading.compare(self._first, self.conf, fresh, self._live)
 
 
 def watch_sighup(reload: Callable[[], None]) -> None:

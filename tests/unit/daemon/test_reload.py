@@ -125,6 +125,9 @@ def test_what_was_found_out_at_the_start_is_no_change(reloaded, caplog):
     reloaded.write("[scheduler]\nclaims = none\n")
     assert reloaded.reload() is Outcome.RESTART_NEEDED
     assert "A restart is needed for [scheduler] claims" in caplog.text
+    reloaded.write("")
+    assert reloaded.reload() is Outcome.APPLIED
+    assert reloaded.reloading.conf.scheduler.claims == "database"
 
 
 def test_what_cannot_be_built_changes_nothing(reloaded):
