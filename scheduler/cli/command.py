@@ -341,7 +341,7 @@ class Names(columns.FormattableColumn):
     """A list of names, which people see one after the other."""
 
     def human_readable(self) -> str:
-        return ", ".join(self._value)
+        return ", ".join(map(str, self._value))
 
     def machine_readable(self) -> list[str]:
         return list(self._value)

@@ -189,7 +189,7 @@ def _choose(connection: Connection, host: str, wanted: str | None) -> Any:
     if not nodes:
         raise errors.ComputeHostNotFound(host=host if wanted is None else f"{host}, node {wanted},")
     if len(nodes) > 1:
-        names = ", ".join(node.hypervisor_hostname for node in nodes)
+        names = ", ".join(str(node.hypervisor_hostname) for node in nodes)
         raise errors.InvalidRequest(
             field="--node", reason=f"host {host} has {len(nodes)} nodes, name one: {names}"
         )

@@ -4,7 +4,7 @@ import pytest
 
 from conductor_stub import server_rows
 from scheduler import exit_codes, objects
-from scheduler.db import rows, services
+from scheduler.db import rows, services, tables
 from tests.builders import put_node
 
 
@@ -54,6 +54,17 @@ def test_host_show(manage, database, add_host):
         "instances": [uuid],
     }
     assert shown | expected == shown
+
+
+def test_names_that_are_null_are_shown_as_such(run, database, add_host):
+    add_host("alpha")
+    run("aggregate", "create", "fast")
+    run("aggregate", "add-host", "fast", "alpha")
+    with database.write() as connection:
+        connection.execute(tables.aggregates.update().values(name=None))
+    status, out, _err = run("host", "show", "alpha")
+    assert status == exit_codes.OK
+    assert "| aggregates            | None " in out
 
 
 def test_host_with_several_nodes(manage, refused, database, add_host):
