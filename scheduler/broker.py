@@ -43,6 +43,23 @@ UNCONSUMED: Final = "no consumer"
 
 #: Longest wait for the brokers before a look at a queue.
 LOOK_SECONDS: Final = 2
+#: By exit status the state of a broker that cannot be used, and advice.
+_TROUBLES: Final = {
+    exit_codes.BROKER_UNREACHABLE: (
+        "unreachable",
+        "is it running, and is this its address ([DEFAULT] transport_url)?",
+    ),
+    exit_codes.BROKER_TLS: (
+        "TLS failed",
+        "see ssl, ssl_ca_file and the like in [oslo_messaging_rabbit]",
+    ),
+    exit_codes.BROKER_LOGIN: ("login refused", "see user and password in [DEFAULT] transport_url"),
+    exit_codes.BROKER_VHOST: (
+        "virtual host refused",
+        "does it exist, and has the user permissions there (rabbitmqctl list_vhosts, "
+        "list_permissions)?",
+    ),
+}
 
 
 def from_conf(conf: cfg.ConfigOpts, timeout_seconds: float) -> list[kombu.Connection]:
@@ -99,25 +116,6 @@ def tls(options: Any) -> Any:
             raise errors.ConfigurationError(option=option, reason=reason)
         arguments["ssl_version"] = version
     return arguments or True
-
-
-#: By exit status the state of a broker that cannot be used, and advice.
-_TROUBLES: Final = {
-    exit_codes.BROKER_UNREACHABLE: (
-        "unreachable",
-        "is it running, and is this its address ([DEFAULT] transport_url)?",
-    ),
-    exit_codes.BROKER_TLS: (
-        "TLS failed",
-        "see ssl, ssl_ca_file and the like in [oslo_messaging_rabbit]",
-    ),
-    exit_codes.BROKER_LOGIN: ("login refused", "see user and password in [DEFAULT] transport_url"),
-    exit_codes.BROKER_VHOST: (
-        "virtual host refused",
-        "does it exist, and has the user permissions there (rabbitmqctl list_vhosts, "
-        "list_permissions)?",
-    ),
-}
 
 
 class Failure(Exception):

@@ -42,14 +42,12 @@ BARE_METAL_FILTERS = [
     "ExactDiskFilter",
     "ExactCoreFilter",
 ]
+#: Multipliers that Newton had, in [DEFAULT].
+_IN_NEWTON = ("ram", "disk", "io_ops", "soft_affinity", "soft_anti_affinity")
 
 
 def _formerly(name: str) -> list[cfg.DeprecatedOpt]:
     return [cfg.DeprecatedOpt(name, group="DEFAULT")]
-
-
-#: Multipliers that Newton had, in [DEFAULT].
-_IN_NEWTON = ("ram", "disk", "io_ops", "soft_affinity", "soft_anti_affinity")
 
 
 def _multiplier(weigher: str, default: float, about: str) -> cfg.Opt:

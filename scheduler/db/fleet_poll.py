@@ -43,6 +43,8 @@ _HEARD: Final[Mapping[str, Callable[[str], Any]]] = {
 }
 #: In no time and no number.
 _SEPARATOR: Final = "|"
+#: A reader that has not read for so long reads everything.
+KEPT: Final = datetime.timedelta(minutes=10)
 
 
 class HeartbeatReader:
@@ -109,10 +111,6 @@ def _value(parse: Callable[[str], Any], text: str) -> Any:
         return parse(text)
     except ValueError:  # NULL, or no time that Python has
         return None
-
-
-#: A reader that has not read for so long reads everything.
-KEPT: Final = datetime.timedelta(minutes=10)
 
 
 def are_kept(connection: sa.Connection) -> bool:

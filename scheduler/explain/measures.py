@@ -26,6 +26,13 @@ _RESOURCES = {
     "vcpu": ("vCPUs", ""),
 }
 _COUNTED = {"num_io_ops": "operations going on", "num_instances": "servers"}
+_OF_IMAGE = {
+    "hw_architecture": "architecture",
+    "img_hv_type": "hypervisor",
+    "hw_vm_mode": "mode",
+    "img_hv_requested_version": "version",
+    "hw_maxphysaddr_bits": "address bits",
+}
 
 
 class Measured(NamedTuple):
@@ -140,15 +147,6 @@ def _capability(host: HostState, key: str) -> str:
 
     host_attributes.judge(Candidates.alone(host), path, look)
     return found[0] if found else "not reported"
-
-
-_OF_IMAGE = {
-    "hw_architecture": "architecture",
-    "img_hv_type": "hypervisor",
-    "hw_vm_mode": "mode",
-    "img_hv_requested_version": "version",
-    "hw_maxphysaddr_bits": "address bits",
-}
 
 
 def _image(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:

@@ -37,6 +37,13 @@ Key = tuple[str, tuple[str, ...]]
 FRESH_SECONDS: Final = 10.0
 """A worker that has written nothing for longer is not counted as alive."""
 _BOUNDS: Final = [floatToGoString(bound) for bound in (*SECONDS_BUCKETS, float("inf"))]
+_COMBINED: Final[Mapping[Kind, Callable[[Any, Any], Any]]] = {
+    Kind.COUNTER: operator.add,
+    Kind.HISTOGRAM: lambda known, value: list(map(operator.add, known, value)),
+    Kind.SUM: operator.add,
+    Kind.MAX: max,
+    Kind.MIN: min,
+}
 
 
 @dataclass(slots=True, eq=False)  # the library keeps it as a key
@@ -100,15 +107,6 @@ class Samples(Collector):
             for name in (metric.name, metric.former) if own else ():
                 if name:
                     yield _family(replace(metric, name=name), own)
-
-
-_COMBINED: Final[Mapping[Kind, Callable[[Any, Any], Any]]] = {
-    Kind.COUNTER: operator.add,
-    Kind.HISTOGRAM: lambda known, value: list(map(operator.add, known, value)),
-    Kind.SUM: operator.add,
-    Kind.MAX: max,
-    Kind.MIN: min,
-}
 
 
 def render(samples: Samples, accept: str) -> tuple[bytes, str]:

@@ -14,6 +14,8 @@ from scheduler.errors import refused
 from scheduler.numa.topology import ANY_PAGES, LARGE_PAGES, SMALL_PAGES
 from scheduler.objects.numa import parse_cpu_spec
 
+_SIZE_WORDS = {"small": SMALL_PAGES, "large": LARGE_PAGES, "any": ANY_PAGES}
+
 
 @dataclass(frozen=True, slots=True)
 class HardwareSpecs:
@@ -85,9 +87,6 @@ def requires_threads(flavor: objects.Flavor | None, image: objects.ImageMeta | N
     policies = (specs.get("hw:cpu_policy"), properties.hw_cpu_policy)
     threads = (specs.get("hw:cpu_thread_policy"), properties.hw_cpu_thread_policy)
     return "dedicated" in policies and "require" in threads
-
-
-_SIZE_WORDS = {"small": SMALL_PAGES, "large": LARGE_PAGES, "any": ANY_PAGES}
 
 
 def newton_size_kb(text: str) -> int:

@@ -28,6 +28,12 @@ PERSISTENT: dict[str, Field] = {
     "deleted": Field(bool, default=False),
 }
 """The fields of every object with a database row of its own (section 1.5)."""
+OLDEST: Final = "1.0"
+FIRST_READERS: Final = {"Selection": "1.13", "NUMATopologyLimits": "1.10"}
+"""Classes of an answer, and the RequestSpec from whose senders on newer than OLDEST is read.
+
+Conductors of Queens to Train know no zone in a Selection (page objects, sections 2.4, 2.6 and 8).
+"""
 
 
 class WireObject:
@@ -312,14 +318,6 @@ def from_primitive(envelope: Any) -> Any:
         return cls.read(envelope)
     except BadValue as exc:
         raise cls.complaint(exc) from exc
-
-
-OLDEST: Final = "1.0"
-FIRST_READERS: Final = {"Selection": "1.13", "NUMATopologyLimits": "1.10"}
-"""Classes of an answer, and the RequestSpec from whose senders on newer than OLDEST is read.
-
-Conductors of Queens to Train know no zone in a Selection (page objects, sections 2.4, 2.6 and 8).
-"""
 
 
 def older_for(spec: WireObject | None) -> dict[str, str]:

@@ -50,6 +50,10 @@ LEGACY_NAMES = {
 
 # Images spell these in another way, so the plain name is not read.
 _SPELT_OTHERWISE = frozenset(("hw_numa_mem", "hw_numa_cpus", "traits_required"))
+_EMPTY_FOR_NULL: dict[str, Any] = {
+    **dict.fromkeys(("name", "checksum", "owner", "container_format", "disk_format"), ""),
+    **dict.fromkeys(("size", "virtual_size"), 0),
+}
 
 
 class ImageMetaProps(WireObject):
@@ -162,12 +166,6 @@ def _numbered(
         except CONVERSION_ERRORS as exc:
             raise located(key, exc) from exc
     return {name: values} if values else {}
-
-
-_EMPTY_FOR_NULL: dict[str, Any] = {
-    **dict.fromkeys(("name", "checksum", "owner", "container_format", "disk_format"), ""),
-    **dict.fromkeys(("size", "virtual_size"), 0),
-}
 
 
 class ImageMeta(WireObject):
