@@ -10,12 +10,11 @@ from typing import Any, Final
 
 from oslo_config import cfg
 from oslo_log import log as logging
-from oslo_utils import timeutils
 from sqlalchemy import Connection
 
 from scheduler import errors, objects
 from scheduler.concurrency import native
-from scheduler.db import fleet_poll, services
+from scheduler.db import fleet_poll, rows, services
 from scheduler.db.database import FAILURES, Database
 
 LOG = logging.getLogger(__name__)
@@ -136,7 +135,7 @@ class ServiceHeartbeat:
 
     def beat(self) -> None:
         """Write one heartbeat, or log why that is not possible."""
-        now = timeutils.utcnow().replace(microsecond=0)
+        now = rows.utcnow()
         try:
             is_new = self._database.write_retrying(lambda conn: self._write(conn, now))
         except Exception as error:

@@ -101,10 +101,8 @@ def _touch(connection: Connection, aggregate_id: int, **values: str) -> None:
 def list_all(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.Aggregate]:
     """Those that meet all *criteria*, in the order of the ids."""
     found = rows.read(connection, aggregates, *criteria)
-    members, texts = (
-        rows.children(connection, table, "aggregate_id", [row["id"] for row in found])
-        for table in (aggregate_hosts, aggregate_metadata)
-    )
+    ids, tables = [row["id"] for row in found], (aggregate_hosts, aggregate_metadata)
+    members, texts = rows.children(connection, "aggregate_id", ids, *tables)
     return [
         rows.to_object(
             objects.Aggregate,

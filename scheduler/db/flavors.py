@@ -55,10 +55,8 @@ def delete(connection: Connection, flavor_id: int) -> None:
 def list_all(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.Flavor]:
     """Those that meet all *criteria*, in the order of the ids."""
     found = rows.read(connection, flavors, *criteria)
-    specs, projects = (
-        rows.children(connection, table, "flavor_id", [row["id"] for row in found])
-        for table in (flavor_extra_specs, flavor_projects)
-    )
+    ids, tables = [row["id"] for row in found], (flavor_extra_specs, flavor_projects)
+    specs, projects = rows.children(connection, "flavor_id", ids, *tables)
     return [
         rows.to_object(
             objects.Flavor,

@@ -62,10 +62,8 @@ def member_hosts(connection: Connection, group: objects.InstanceGroup) -> list[s
 def list_all(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.InstanceGroup]:
     """Those that meet all *criteria*, in the order of the ids."""
     found = rows.read(connection, instance_groups, *criteria)
-    members, policies = (
-        rows.children(connection, table, "group_id", [row["id"] for row in found])
-        for table in (instance_group_member, instance_group_policy)
-    )
+    ids, tables = [row["id"] for row in found], (instance_group_member, instance_group_policy)
+    members, policies = rows.children(connection, "group_id", ids, *tables)
     groups = []
     for row in found:
         # Nothing in the tables forbids a member to be in it twice, or several policies: the first

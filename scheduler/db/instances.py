@@ -116,10 +116,9 @@ def add_fault(
 
 
 def _read_parts(connection: Connection, several: Sequence[objects.Instance]) -> None:
-    extra, metadata, system_metadata = (
-        rows.children(connection, table, "instance_uuid", [each.uuid for each in several])
-        for table in (instance_extra, instance_metadata, instance_system_metadata)
-    )
+    uuids = [each.uuid for each in several]
+    tables = (instance_extra, instance_metadata, instance_system_metadata)
+    extra, metadata, system_metadata = rows.children(connection, "instance_uuid", uuids, *tables)
     for each in several:
         each.metadata = {row.key: row.value for row in metadata[each.uuid]}
         each.system_metadata = {row.key: row.value for row in system_metadata[each.uuid]}

@@ -95,15 +95,16 @@ def read(
 
 
 def children(
-    connection: Connection, table: Table, parent: str, ids: Iterable[Any]
-) -> dict[Any, list[Any]]:
-    """The living rows of *table*, by id, for each of *ids*, which the column *parent* holds."""
-    found: dict[Any, list[Any]] = {each: [] for each in ids}
-    living = layout.layout_of(connection).living(table)
-    query = select(table).where(*living).order_by(table.c.id)
-    for row in select_in(connection, query, table.c[parent], found):
-        found[getattr(row, parent)].append(row)
-    return found
+    connection: Connection, parent: str, ids: Sequence[Any], *tables: Table
+) -> Iterator[dict[Any, list[Any]]]:
+    """Per table the living rows, by id, for each of *ids*, which the column *parent* holds."""
+    for table in tables:
+        found: dict[Any, list[Any]] = {each: [] for each in ids}
+        living = layout.layout_of(connection).living(table)
+        query = select(table).where(*living).order_by(table.c.id)
+        for row in select_in(connection, query, table.c[parent], found):
+            found[getattr(row, parent)].append(row)
+        yield found
 
 
 def select_in(
