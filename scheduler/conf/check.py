@@ -4,6 +4,7 @@ Options that are accepted without effect are here, too.  The many options of Nov
 never had are ignored silently.
 """
 
+import contextlib
 import logging as stdlib_logging
 import os
 import re
@@ -134,7 +135,7 @@ def questions(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[tuple[str,
     if (conf.scheduler.workers or 0) > most:
         reason = f"{conf.scheduler.workers} processes, where {most} are more than enough"
         yield "[scheduler] workers", reason, ""
-    for option, reason in _without_effect(conf):
+    for option, reason in (*_without_effect(conf), *_of_several_lines(conf)):
         yield option, reason, ""
     for setting in names.settings(paths):
         for instead, several in GONE.items():
@@ -157,6 +158,14 @@ def _without_effect(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
         value = names.value(conf, group, option.dest)
         if value and value not in harmless.split():
             yield f"[{group}] {option.dest}", f"it has no effect here: {instead}"
+
+
+def _of_several_lines(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
+    """Texts of more than a line: an indented one may have been meant as an option."""
+    for group, name in names.registered(conf):
+        with contextlib.suppress(cfg.Error, ValueError):
+            if "\n" in str(names.value(conf, group, name)):
+                yield f"[{group}] {name}", "an indented line below it belongs to its value"
 
 
 def _fault(conf: cfg.ConfigOpts, group: str, name: str) -> errors.ConfigurationError | None:
