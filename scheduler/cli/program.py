@@ -88,7 +88,8 @@ class Program(app.App):
         text = f"{said} needs a command: {', '.join(of_group)}"
         if len(words) > 1 or not of_group:
             near = errors.did_you_mean(said, self.COMMANDS)
-            text = f"{said!r} is not a command{near or f'; see {self.NAME} help {words[0]}'}"
+            where = f"help {words[0]}" if of_group else "--help"
+            text = f"{said!r} is not a command{near or f'; see {self.NAME} {where}'}"
         self.stderr.write(f"{self.NAME}: error: {text}\n")
         return exit_codes.USAGE
 

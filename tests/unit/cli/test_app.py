@@ -40,6 +40,14 @@ def test_help_of_a_group_lists_its_commands(run, group):
         assert [name for name in of_group if f"  {name} " not in out] == []
 
 
+@pytest.mark.parametrize(("words", "where"), [("help nope", "--help"), ("host zzz", "help host")])
+def test_what_is_no_command_is_told_where_they_are_listed(run, words, where):
+    status, _out, err = run(*words.split())
+    assert status == exit_codes.USAGE
+    assert err.endswith(f" is not a command; see nova-scheduler-manage {where}\n")
+    assert run(*where.split())[0] == exit_codes.OK
+
+
 @pytest.mark.parametrize("name", app.COMMANDS)
 def test_every_command_has_the_forms_for_programs(run, name):
     kind = pkgutil.resolve_name(app.COMMANDS[name])
