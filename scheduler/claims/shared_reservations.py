@@ -335,11 +335,13 @@ class SharedReservations(Reservations):
         self.note(found)
         for reservation in self._to_judge(now):
             claim = reservation.claim
-            if claim.since is None:
+            if claim.since is None or claim.row is None:
                 continue
             if claim.since > self._judged:
                 self._touched[reservation] = None
-            elif claim.row is not None and self.end_of(reservation, now) is not None:
+            elif claim.row.closed_at is not None:  # before it was first read
+                self._end(reservation)
+            elif self.end_of(reservation, now) is not None:
                 is_own = claim.consumer in self._answered
                 own, foreign = CLOSE_OWN_AFTER_SECONDS, CLOSE_FOREIGN_AFTER_SECONDS
                 due_at = now + (own if is_own else foreign)

@@ -196,3 +196,28 @@ def test_a_host_is_renamed_by_a_space(fleet, worker):
             conn.execute(table.update().where(table.c.host == "h1").values(**new))
     several = worker().hosts("req-2", 4 * GB, *(a_name() for _host in fleet.hosts))
     assert sorted(several) == ["h1 ", "h2", "h3"]
+
+
+def test_a_claim_that_was_closed_before_it_was_read_counts_until_the_next_reports(
+    fleet, worker, clock, monkeypatch
+):
+    """Though the next read asks for what was closed of late alone."""
+    one, two, name = worker(), worker(), a_name()
+    fleet.wait_for_host(name, GB)
+    for request_id in ("req-1", "req-2"):
+        two.hosts(request_id, GB, name)
+    clock.ahead_seconds += 20
+    begin = claim_rows.begin
+
+    def count_the_news_first(*arguments):
+        monkeypatch.setattr(claim_rows, "begin", begin)
+        one.driver.claims.read_new()
+        return begin(*arguments)
+
+    monkeypatch.setattr(claim_rows, "begin", count_the_news_first)
+    one.driver.claims.prepare()
+    for _time in range(2):
+        one.manager.refresh()
+    two.manager.refresh()
+    assert one.free_mb() == two.free_mb()
+    assert sum(one.free_mb().values()) == len(fleet.hosts) * fleet.ram_mb - GB
