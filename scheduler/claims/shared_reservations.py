@@ -323,8 +323,8 @@ class SharedReservations(Reservations):
 
     def _end(self, reservation: Reservation) -> None:
         claim = reservation.claim
-        answered = self._answered.get(claim.consumer)
-        if answered is not None and answered["request_id"] == claim.row.request_id:
+        answered = self._answered.get(claim.consumer, {"request_id": None})
+        if answered["request_id"] == claim.row.request_id and not self._is_replaced(claim.row):
             del self._answered[claim.consumer]
         self.release(reservation)
         for later in self.of((reservation.uuid,)):

@@ -331,6 +331,25 @@ def test_what_shows_elsewhere_or_is_over_is_not_written_again(fleet, worker):
     assert sum(one.free_mb().values()) == 10 * GB
 
 
+def test_a_claim_in_place_of_one_that_is_set_aside_is_written_again(fleet, worker, clock):
+    """It is of the same request, of which another claim is purged."""
+    one, names = worker(), [a_name(), a_name()]
+    for name in names:
+        fleet.wait_for_host(name, GB)
+    fleet.arrive(names[1], one.hosts("req-1", GB, *names)[1])
+    one.manager.refresh()
+    Callers(fleet).ask(one)  # the newest claim of all is not purged
+    for _minute in range(9):
+        clock.pass_by(60)
+        one.manager.refresh()
+    given = dict(zip(names, one.hosts("req-1", GB, *names), strict=True))
+    one.manager.refresh()
+    put_back(fleet.database, {claims: ()})
+    for _read in range(2):
+        one.manager.refresh()
+    assert fleet.claims().items() >= given.items()
+
+
 @pytest.mark.parametrize("reads", [False, True], ids=["slept", "read, and nothing came for long"])
 def test_purged_claims_are_taken_for_no_other_history(fleet, worker, clock, reads):
     one, other, callers = worker(), worker(), Callers(fleet)
