@@ -71,7 +71,12 @@ def _written(
         values = [{**missing[name], **moves[key].made} for name, key in keys.items()]
         aside = [row.id for row in found if any(_is_same(each, row) for each in missing.values())]
         write = functools.partial(
-            claim_rows.claim, moves=moves.values(), values=values, now=now, aside=aside
+            claim_rows.claim,
+            moves=moves.values(),
+            values=values,
+            now=now,
+            aside=aside,
+            replaced=[row.id for row in found],  # what came since may be of a later request
         )
         try:
             database.write_retrying(write)

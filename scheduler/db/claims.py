@@ -248,7 +248,7 @@ _MARIADB = """BEGIN NOT ATOMIC
         UPDATE claims FORCE INDEX (uniq_claims0consumer_uuid0request_id)
             SET closed_at = COALESCE(closed_at, %s),
             consumer_uuid = IF(id IN ({aside}), CONCAT('aside-', id), consumer_uuid)
-        WHERE consumer_uuid IN ({consumers}) AND (closed_at IS NULL OR id IN ({aside}));
+        WHERE consumer_uuid IN ({consumers}) AND ({is_replaced} OR id IN ({aside}));
         INSERT INTO claims ({names}) VALUES {values};
         COMMIT;
         SELECT {read} FROM claims WHERE consumer_uuid IN ({consumers}) AND generation IN ({made});
@@ -272,7 +272,7 @@ WITH locked AS (
     UPDATE claims SET closed_at = COALESCE(closed_at, %s),
         consumer_uuid = CASE WHEN id = ANY(%s::int[]) THEN 'aside-' || id ELSE consumer_uuid END
     FROM fit
-    WHERE consumer_uuid = ANY(%s::text[]) AND (closed_at IS NULL OR id = ANY(%s::int[]))
+    WHERE consumer_uuid = ANY(%s::text[]) AND ({is_replaced} OR id = ANY(%s::int[]))
     RETURNING id
 )
 INSERT INTO claims ({names}) SELECT {names}
@@ -281,11 +281,15 @@ WHERE (SELECT count(*) FROM replaced) >= 0 RETURNING {read}"""
 
 
 class _Write(NamedTuple):
-    """Hosts to move on, claims to insert, ids of those to set aside; and when it is."""
+    """Hosts to move on, claims to insert, ids of those to set aside; and when it is.
+
+    *is_replaced* is the condition for other claims of the consumers that are closed.
+    """
 
     moves: list[Move]
     values: Sequence[Values]
     aside: list[int]
+    is_replaced: str
     now: datetime.datetime
 
     @property
@@ -305,15 +309,18 @@ def claim(
     values: Sequence[Values],
     now: datetime.datetime,
     aside: Iterable[int] = (),
+    replaced: Collection[int] | None = None,
 ) -> Sequence[Any]:
     """Move hosts on and insert claims as *values* say, or raise Moved: all or nothing.
 
-    Open claims of the same consumers are closed *now*.  Those with the ids *aside* lose the name
-    of their consumer, too, as a claim of the same request is among the *values*.  A round trip on
-    MariaDB and PostgreSQL where *connection* commits each statement; elsewhere its transaction is
-    to be rolled back.  Returns the rows without their answers; raises like :func:`insert`.
+    Open claims of the same consumers are closed *now*, or those with the ids *replaced* if these
+    are given.  Those with the ids *aside* lose the name of their consumer, too, as a claim of the
+    same request is among the *values*.  A round trip on MariaDB and PostgreSQL where *connection*
+    commits each statement; elsewhere its transaction is to be rolled back.  Returns the rows
+    without their answers; raises like :func:`insert`.
     """
-    write = _Write(sorted(moves), values, sorted(aside), now)
+    is_replaced = "closed_at IS NULL" if replaced is None else f"id IN ({_texts(replaced)})"
+    write = _Write(sorted(moves), values, sorted(aside), is_replaced, now)
     if connection.dialect.name == "postgresql":
         way = _claim_on_postgresql
     else:
@@ -323,7 +330,9 @@ def claim(
 
 def _claim_on_postgresql(connection: Connection, write: _Write) -> Sequence[Any]:
     found = connection.exec_driver_sql(
-        _POSTGRESQL.format(names=", ".join(VALUES), read=_READ_NAMES),
+        _POSTGRESQL.format(
+            names=", ".join(VALUES), read=_READ_NAMES, is_replaced=write.is_replaced
+        ),
         (
             *(list(each) for each in zip(*write.moves, strict=True)),
             *(len(write.moves), write.now, write.aside, write.consumers, write.aside),
@@ -343,6 +352,7 @@ def _claim_on_mariadb(connection: Connection, write: _Write) -> Sequence[Any]:
             f"id = {number} AND generation = {expected}" for number, expected, _after in write.moves
         ),
         hosts=len(write.moves),
+        is_replaced=write.is_replaced,
         aside=_texts(write.aside),
         names=", ".join(VALUES),
         values=", ".join(f"({row})" for _each in write.values),
@@ -370,7 +380,7 @@ def _claim_stepwise(connection: Connection, write: _Write) -> Sequence[Any]:
     name, closed_at = claims.c.consumer_uuid, claims.c.closed_at
     of_consumers, is_aside = name.in_(write.consumers), claims.c.id.in_(write.aside)
     other = sa.literal("aside-").concat(sa.cast(claims.c.id, sa.Text))
-    replace = claims.update().where(of_consumers & (closed_at.is_(None) | is_aside))
+    replace = claims.update().where(of_consumers, sa.or_(sa.text(write.is_replaced), is_aside))
     values = {name: sa.case((is_aside, other), else_=name)}
     connection.execute(
         replace.values({**values, closed_at: sa.func.coalesce(closed_at, write.now)})

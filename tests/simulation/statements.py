@@ -268,20 +268,21 @@ def claim(
     values: Sequence[Mapping[str, Any]],
     now: datetime.datetime,
     aside: Collection[int] = (),
+    replaced: Collection[int] | None = None,
 ) -> Sequence[Any]:
     moves = sorted(moves)
     several = list(values)
     consumers = {each["consumer_uuid"] for each in several}
     if not is_atomic(connection.dialect):
         connection.write(lambda one: _swap(one, moves))
-        connection.write(lambda one: _replace(one, _of(one, consumers), now, aside))
+        connection.write(lambda one: _replace(one, _of(one, consumers), now, aside, replaced))
         return connection.write(lambda one: _insert(one, several))
 
     def run(one: Transaction) -> Sequence[Any]:
         is_seen = one.server.dialect_name == "postgresql"
         seen = _of(one, consumers) if is_seen else []
         _swap(one, moves)
-        _replace(one, seen if is_seen else _of(one, consumers), now, aside)
+        _replace(one, seen if is_seen else _of(one, consumers), now, aside, replaced)
         found = _insert(one, several)
         one.server.kernel.point("commit")
         return found
@@ -323,13 +324,20 @@ def _matches(one: Transaction, number: int, expected: int) -> bool:
 
 
 def _replace(
-    one: Transaction, numbers: Iterable[int], now: datetime.datetime, aside: Collection[int]
+    one: Transaction,
+    numbers: Iterable[int],
+    now: datetime.datetime,
+    aside: Collection[int],
+    replaced: Collection[int] | None,
 ) -> None:
-    """Close what is open, and rename what is to be set aside."""
+    """Close what is open, or what is *replaced*, and rename what is to be set aside."""
 
     def found(number: int) -> Row | None:
         row = one.get(CLAIMS, number)
-        return row if row and (row.closed_at is None or number in aside) else None
+        if row is None or number in aside:
+            return row
+        is_replaced = row.closed_at is None and (replaced is None or number in replaced)
+        return row if is_replaced else None
 
     for number in numbers:
         if found(number) is not None:

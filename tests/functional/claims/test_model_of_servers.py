@@ -37,6 +37,8 @@ CASES = {
     "two hosts": "a claim i1 h1 10 11 h2 2 12, b news",
     "it has an answer": "a claim i0 h1 10 11, b claim i1 h1 10 12, b news",
     "another request": "a request two, a claim i0 h2 2 11, b close i0, b news",
+    "written again": "a request two, a again i0 h1 10 11, "
+    "a request three, a again i0 h2 2 12, b news",
     "hosts are gone": "a forget, b claim i1 h1 10 11, b news",
     "makes way": "a aside i0 h2 2 11, b news, b aside i0 h1 10 12, a news",
     "a closed one makes way": "a close i0, b aside i0 h1 10 11, a news",
@@ -94,19 +96,22 @@ class Session:
     def _request(self, _ids, request_id):
         self.request_id = request_id
 
-    def _claim(self, ids, consumer, *words, aside=()):
+    def _claim(self, ids, consumer, *words, aside=(), replaced=None):
         moves, values = [], []
         for host, before, after in zip(words[::3], words[1::3], words[2::3], strict=True):
             moves.append(claim_rows.Move(ids[host], int(before), int(after)))
             row = claim_rows.refusal(consumer + host * bool(moves[1:]), self.request_id, "{}", NOW)
             several = {"host": host, "generation": int(after), "previous": int(before)}
             values.append({**row, **several, "closed_at": None})
-        found = claim_rows.claim(self.connection, moves, values, LATER, aside)
+        found = claim_rows.claim(self.connection, moves, values, LATER, aside, replaced)
         return sorted((row.consumer_uuid, row.generation) for row in found)
 
     def _aside(self, ids, consumer, *words):
         aside = [row.id for row in claim_rows.of_consumers(self.connection, [consumer])]
         return self._claim(ids, consumer, *words, aside=aside)
+
+    def _again(self, ids, consumer, *words):
+        return self._claim(ids, consumer, *words, replaced=[ids["first"]])
 
     def _insert(self, _ids, consumer):
         values = claim_rows.refusal(consumer, "req", "{}", NOW)

@@ -331,6 +331,32 @@ def test_what_shows_elsewhere_or_is_over_is_not_written_again(fleet, worker):
     assert sum(one.free_mb().values()) == 10 * GB
 
 
+def test_what_is_written_again_closes_no_later_claim(fleet, worker, clock, monkeypatch):
+    """Each of two workers knows the claim of another request for the instance."""
+    one, other, name, earlier = worker(), worker(), a_name(), copied(fleet.database)
+    fleet.wait_for_host(name, GB)
+    (first,) = one.hosts("req-1", GB, name)
+    clock.pass_by(2)
+    (later,) = other.hosts("req-2", GB, name, ignore_hosts=[first])
+    put_back(fleet.database, earlier)
+    for each in (one, other):
+        each.manager.refresh()
+    begin, reads = claim_rows.begin, iter([other.manager.refresh])
+
+    def late(database, keys):
+        if list(keys) == [(first, first)]:  # one has seen that its claim is missing
+            for read in reads:
+                read()
+        return begin(database, keys)
+
+    monkeypatch.setattr(claim_rows, "begin", late)
+    for each in (one, other) * 2:
+        each.manager.refresh()
+    assert not list(reads)
+    with fleet.database.read() as conn:
+        assert later in [row.host for row in claim_rows.list_all(conn)]
+
+
 def test_a_claim_in_place_of_one_that_is_set_aside_is_written_again(fleet, worker, clock):
     """It is of the same request, of which another claim is purged."""
     one, names = worker(), [a_name(), a_name()]
