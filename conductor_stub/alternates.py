@@ -26,6 +26,7 @@ from scheduler.db import rows as db_rows
 from scheduler.db.claims import Move
 from scheduler.db.database import Database
 from scheduler.hosts import rows
+from scheduler.hosts.columns import seconds
 from scheduler.hosts.host_state import Consumption, Fitting, consume
 from scheduler.hosts.instances import BUILDING, end_of, terms_of
 from scheduler.hosts.table import HostTable
@@ -102,13 +103,16 @@ class AlternateClaims(Claims):
         conf: cfg.ConfigOpts,
         database: Database,
         clock: Callable[[], float] = time.time,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
+        self.pause = pause
         self._fleet = database
         self._database = loading.claims_database(conf, database)
         self._clock = clock
         self._ratios = Ratios.from_conf(conf)
         self._fitting = Fitting.from_conf(conf)
         self._expiry = datetime.timedelta(seconds=conf.claims.expiry_seconds)
+        self._longest_hold = 2.0 * conf.claims.grace_seconds
 
     def claim(
         self, context: Any, spec: objects.RequestSpec, uuid: str, selection: objects.Selection
@@ -170,13 +174,19 @@ class AlternateClaims(Claims):
     def _claims_on(self, values: dict[str, Any]) -> tuple[Any, list[Any], list[Any]]:
         """The host's row, claims written for the same request, and those of others there.
 
-        The generation is read before the claims, and these before instances and reports.
+        The generation is read before the claims, and these before instances and reports.  While
+        schedulers write lost claims again, it waits: each of these moves the generation on.
         """
         key, uuid = (values["host"], values["node"]), values["consumer_uuid"]
         host = claim_rows.begin(self._database, [key])[key]
         with self._database.read() as conn:
+            held_until = claim_rows.held_until(conn)
             own = claim_rows.of_consumers(conn, [uuid])
             claimed = claim_rows.list_all(conn, host=key[0])
+        held_seconds = min(seconds(held_until) - self._clock(), self._longest_hold)
+        if held_seconds > 0:
+            LOG.info("Lost claims are written again; waiting %.1f s", held_seconds)
+            self.pause(held_seconds)
         before = [each for each in own if each.request_id == values["request_id"]]
         others = [each for each in claimed if each.node == key[1] and each.consumer_uuid != uuid]
         return host, before, others

@@ -189,6 +189,12 @@ def list_all(
     return connection.execute(query).all()
 
 
+def held_until(connection: Connection) -> datetime.datetime | None:
+    """The time before which a mark lets nobody claim; None without a mark."""
+    is_mark = (claims.c.host == NO_HOST) & claims.c.closed_at.is_(None)
+    return connection.execute(sa.select(sa.func.max(claims.c.expires_at)).where(is_mark)).scalar()
+
+
 def insert(connection: Connection, values: Sequence[Values]) -> None:
     """Insert claims; raises oslo.db's DBDuplicateEntry where a request has written one already."""
     connection.execute(claims.insert(), values)

@@ -3,9 +3,11 @@
 import pytest
 
 from conductor_stub.alternates import AlternateClaims
+from scheduler.claims import recovery
 from scheduler.claims.backend import Booked, Lost
 from tests.builders import a_conf, a_request
 from tests.unit.claims.fleets import GB, Context, a_name
+from tests.unit.claims.test_going_back import copied, put_back
 
 CONTEXT = Context("req-conductor")
 
@@ -89,3 +91,29 @@ def test_what_makes_way_counts_until_the_report_of_its_host_is_read(fleet, worke
     assert one.free_mb()[first] == 3 * GB
     one.manager.refresh()
     assert one.free_mb()[first] == 3 * GB
+
+
+def test_no_alternate_is_booked_while_lost_claims_are_written_again(
+    fleet, worker, clock, alternates, monkeypatch
+):
+    one, name, other, earlier = worker(), a_name(), a_name(), copied(fleet.database)
+    ((_first, second, _third),) = one.select("req-1", 3 * GB, name, return_alternates=True)
+    for each in (name, other):
+        fleet.wait_for_host(each, 3 * GB)
+    assert one.hosts("req-2", 3 * GB, other) == [second.service_host]
+    put_back(fleet.database, earlier)
+    one.manager.refresh()
+    with monkeypatch.context() as patch:
+        patch.setattr(recovery, "_written", lambda *_arguments: 1 / 0)
+        one.manager.refresh()  # it has written the mark, and no more
+    waited = []
+
+    def write_again(seconds):
+        waited.append(seconds)
+        clock.pass_by(seconds)
+        one.manager.refresh()
+
+    alternates.pause = write_again
+    assert not alternates.claim(CONTEXT, a_spec(3 * GB), name, second)
+    assert waited
+    fleet.check()
