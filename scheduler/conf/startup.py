@@ -280,10 +280,9 @@ def _register(conf: cfg.ConfigOpts, source: Source) -> None:
 
 def state_path() -> str:
     """The packages' directory if this user may write there, else one in the user's home."""
-    if os.path.isdir(default.PACKAGED_STATE_PATH) and os.access(
-        default.PACKAGED_STATE_PATH, os.W_OK | os.X_OK
-    ):
-        return default.PACKAGED_STATE_PATH
+    packaged = default.PACKAGED_STATE_PATH
+    if os.path.isdir(packaged) and os.access(packaged, os.W_OK | os.X_OK):
+        return packaged
     return str(pathlib.Path(PERSONAL_STATE_PATH).expanduser())
 
 

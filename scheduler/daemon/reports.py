@@ -31,6 +31,12 @@ STDERR: Final = 2
 WATCHED_FILE: Final = "[oslo_reports] file_event_handler"
 
 Generator = Callable[[], Any]
+#: Vendor, name and version of the program, for the library.
+_VERSION: Final = SimpleNamespace(
+    vendor_string=lambda: "OpenStack",
+    product_string=lambda: "nova-scheduler, standalone",
+    version_string_with_package=lambda: scheduler.__version__,
+)
 
 
 class Report(guru_meditation_report.TextGuruMeditation):
@@ -77,14 +83,6 @@ def _guarded(generator: Generator) -> Any:
         return str(made)
     except Exception as error:  # noqa: BLE001 - a broken section is named, and the next one made
         return f"not available: {type(error).__name__}: {error}"
-
-
-#: Vendor, name and version of the program, for the library.
-_VERSION: Final = SimpleNamespace(
-    vendor_string=lambda: "OpenStack",
-    product_string=lambda: "nova-scheduler, standalone",
-    version_string_with_package=lambda: scheduler.__version__,
-)
 
 
 class Reports:

@@ -33,6 +33,8 @@ _OF_IMAGE = {
     "img_hv_requested_version": "version",
     "hw_maxphysaddr_bits": "address bits",
 }
+Description = Callable[[Any, HostState, Any], tuple[str, str]]
+"""Called with filter, host and request; what is wanted, and what the host has."""
 
 
 class Measured(NamedTuple):
@@ -72,10 +74,6 @@ def measured(each: Any, code: str, hosts: Candidates, request: Any) -> Measured 
         case "different":
             return Measured(f"{wanted} exactly", free, np.abs(amount - free), f"{unit}free")
     return None
-
-
-Description = Callable[[Any, HostState, Any], tuple[str, str]]
-"""Called with filter, host and request; what is wanted, and what the host has."""
 
 
 def describe(each: Any, code: str, host: HostState, request: Any) -> tuple[str | None, str]:

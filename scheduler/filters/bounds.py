@@ -11,15 +11,13 @@ from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
 
 LOG = logging.getLogger(__name__)
+Amounts = tuple[float, np.ndarray, np.ndarray]
+"""Amount of a resource that a server wants; and per host how much there is in all, and free."""
 
 
 def for_aggregates(reasons: tuple[Reason, ...]) -> Any:
     """The same *reasons* under the codes of the filter that asks aggregates first."""
     return tuple(Reason(f"aggregate_{each.code}", each.text) for each in reasons)
-
-
-Amounts = tuple[float, np.ndarray, np.ndarray]
-"""Amount of a resource that a server wants; and per host how much there is in all, and free."""
 
 
 class ResourceFilter(HostFilter):

@@ -15,16 +15,6 @@ from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates
 from scheduler.objects.registry import read_json
 
-
-class Verdict(enum.IntEnum):
-    """Verdict of one host on one requirement."""
-
-    UNKNOWN = 0  # neither an attribute nor a statistic of that name
-    MISSING = 1  # the path ends before a value
-    REFUSED = 2
-    MET = 3
-
-
 #: Attributes that are columns of numbers.
 NUMBERS = frozenset((*columns.INT_COLUMNS, *columns.FLOAT_COLUMNS))
 _TEXTS = {name: name for name in columns.TEXT_COLUMNS} | {"hypervisor_hostname": "nodename"}
@@ -34,6 +24,15 @@ OF_TABLE = frozenset((*NUMBERS, *_TEXTS, *columns.DOCUMENT_PARSERS))
 _ONCE_REPORTED = frozenset((*columns.FLOAT_COLUMNS, "hypervisor_hostname"))
 #: Attributes that the table has no column for: seldom named, so asked host by host.
 _ELSEWHERE = frozenset(("instances", "limits", "service", "updated"))
+
+
+class Verdict(enum.IntEnum):
+    """Verdict of one host on one requirement."""
+
+    UNKNOWN = 0  # neither an attribute nor a statistic of that name
+    MISSING = 1  # the path ends before a value
+    REFUSED = 2
+    MET = 3
 
 
 def judge(hosts: Candidates, path: Sequence[str], test: Callable[[str], bool]) -> np.ndarray:

@@ -65,10 +65,8 @@ class Planner:
         """Make room for *count* servers of *spec*, with as few moves as are found."""
         mover, made = self._mover, list[Reservation]()
         plan, rows = self._begin("fit", count), mover.rows_but(())
-        reason, place = (
-            f"room for {spec.flavor.name or 'a server'}",
-            functools.partial(mover.fits, spec),
-        )
+        reason = f"room for {spec.flavor.name or 'a server'}"
+        place = functools.partial(mover.fits, spec)
         try:
             for number in self._track(range(1, count + 1)):
                 placed = place(rows) or self._cleared(spec, rows, reason, place)
