@@ -211,7 +211,7 @@ class SchedulerManager:
         notifications = self._notifications
         if notifications is None or not notifications.enabled:
             return
-        if getattr(self.driver, "tells_of_selections", False):
+        if getattr(self.driver, "notifies_of_selections", False):
             notifications.select_destinations(context, phase, _as_decided(spec, uuids))
 
     def reconfigured(self, conf: cfg.ConfigOpts) -> Callable[[], None]:

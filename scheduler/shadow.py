@@ -132,7 +132,7 @@ class Waiting:
 class ShadowScheduler(FilterScheduler):
     """Decides as the filter driver, claims nothing, and compares with what became of it."""
 
-    tells_of_selections = False
+    notifies_of_selections = False
     CLAIMS_HOSTS = False
 
     def __init__(self, conf: Any, host_manager: Any) -> None:

@@ -28,7 +28,7 @@ class Scheduler:
     builds: Any = None
     notifier: Any = None
 
-    tells_of_selections = False
+    notifies_of_selections = False
     """True when the start and the end of select_destinations are sent as notifications."""
 
     USES_ALLOCATION_CANDIDATES = True

@@ -125,7 +125,7 @@ def configured_policy(conf: Any, host_manager: Any) -> Policy:
 class FilterScheduler(Scheduler):
     """Places instances on the best hosts that pass every filter."""
 
-    tells_of_selections = True
+    notifies_of_selections = True
     CLAIMS_HOSTS = True
 
     def __init__(self, conf: Any, host_manager: Any) -> None:

@@ -49,7 +49,7 @@ def form_of(cls: Any) -> Form | None:
 class OlderDriver:
     """Calls *driver* in its *form*; everything else is the driver's own."""
 
-    tells_of_selections = False
+    notifies_of_selections = False
     USES_ALLOCATION_CANDIDATES = False
     CLAIMS_HOSTS = False
 

@@ -26,10 +26,10 @@ from scheduler.hosts.host_state import Consumption
 
 
 class NeedsTable(Exception):
-    """A filter or weigher looks at more than columns, so it cannot be asked ahead."""
+    """A filter or weigher looks at more than columns, so it has no lookahead."""
 
 
-class _Ahead(Candidates):
+class _Lookahead(Candidates):
     """The same hosts with *times* more instances of one request than the table says.
 
     *added* is what one instance adds to the columns of its host.  Only what follows from columns
@@ -54,7 +54,7 @@ class _Ahead(Candidates):
         raise NeedsTable
 
     def take(self, chosen: np.ndarray) -> Candidates:
-        return _Ahead(super().take(chosen), self._added, some(self._times, chosen))
+        return _Lookahead(super().take(chosen), self._added, some(self._times, chosen))
 
     def states(self) -> NoReturn:
         raise NeedsTable
@@ -76,7 +76,7 @@ class Batch:
         """
         self.amount = amount
         #: True when weight alone decided.
-        self.is_forced = True
+        self.by_weight_alone = True
         self.rows = [first]
         self._policy = policy
         self._request = request
@@ -128,9 +128,9 @@ class Batch:
 
     def _level(self, hosts: Candidates, times: np.ndarray | int) -> tuple[Any, list[np.ndarray]]:
         """Mask of the *hosts* that pass with so many more instances, and their raw values."""
-        ahead = _Ahead(hosts, self.amount.added, times)
-        passing = self._policy.chain.passing(ahead, self._request)
-        return passing, [each.raw(ahead, self._request) for each in self._policy.weighers]
+        lookahead = _Lookahead(hosts, self.amount.added, times)
+        passing = self._policy.chain.passing(lookahead, self._request)
+        return passing, [each.raw(lookahead, self._request) for each in self._policy.weighers]
 
     def _first(self, raws: list[np.ndarray], places: np.ndarray) -> int:
         """The one of the equal hosts at *places* that stood first before."""
@@ -186,7 +186,7 @@ class Batch:
         highest = self._totals.item(best)
         if self._totals[best + 1 :].max(initial=-np.inf) < highest:
             return best
-        self.is_forced = False
+        self.by_weight_alone = False
         equals = np.flatnonzero(self._totals == highest)
         differing = [each.raw[equals] for each in self._shares if each.ends[0] != each.ends[1]]
         return int(equals[self._first(differing, equals)])

@@ -38,7 +38,7 @@ class Choice:
         self.totals = evaluation.totals_of_rows()
         self.chosen_row: int | None = None
         #: True when weight alone decided.
-        self.is_forced = True
+        self.by_weight_alone = True
         self._claimable = claimable
         self._before = before
         #: All candidates in order, where something else than weight decided about that.
@@ -57,7 +57,7 @@ class Choice:
         if first:
             self.chosen_row = first[draws().randrange(size) if size > 1 else 0]
             few = self.totals[first[:2]]
-            self.is_forced = len(few) < 2 or (size < 2 and bool(few[0] != few[1]))
+            self.by_weight_alone = len(few) < 2 or (size < 2 and bool(few[0] != few[1]))
         return self.chosen_row
 
     def first(self, count: int) -> list[int]:

@@ -182,7 +182,7 @@ class _Decision:
             policy.host_subset_size,
             shuffle_best=policy.shuffle_best_same_weighed_hosts,
         )
-        self.record.is_forced &= choice.is_forced
+        self.record.by_weight_alone &= choice.by_weight_alone
         if index == 0:
             self.record.add_stage(records.WEIGH, began)
             if self.record.wants_detail:
@@ -298,7 +298,7 @@ class _Decision:
             names = [(uuid, None) for uuid in uuids[: len(rows)]]
         else:
             names += [(None, self._stand_in(number)) for number in range(1, len(rows))]
-        self.record.is_forced &= batch.is_forced
+        self.record.by_weight_alone &= batch.by_weight_alone
         self.made += self.reservations.reserve(
             rows, names, batch.amount, self.now, request.flavor.id
         )

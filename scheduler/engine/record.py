@@ -201,7 +201,7 @@ class DecisionRecord:
     #: The hosts that the chance driver drew from; one may be among them more than once.
     drawn_from: tuple[str, ...] = ()
     #: True when weights alone decided about every instance: nothing was drawn, no two were equal.
-    is_forced: bool = True
+    by_weight_alone: bool = True
 
     @property
     def hosts_left(self) -> int:

@@ -122,7 +122,7 @@ class _Scheduler:
         answer: Answer = {} if record is None else _recorded(record, self.driver)
         if failure is not None:
             self._failed(answer, failure)
-        elif record is not None and record.is_forced and len(set(record.drawn_from)) <= 1:
+        elif record is not None and record.by_weight_alone and len(set(record.drawn_from)) <= 1:
             self._choice(answer, record)
         if not answer.get("limits"):
             answer.pop("limits", None)

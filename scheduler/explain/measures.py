@@ -139,11 +139,11 @@ def _capability(host: HostState, key: str) -> str:
         path = ["cpu_info", "maxphysaddr", "bits"]
     found: list[str] = []
 
-    def look(text: str) -> bool:
+    def keep(text: str) -> bool:
         found.append(text)
         return False
 
-    host_attributes.judge(Candidates.alone(host), path, look)
+    host_attributes.judge(Candidates.alone(host), path, keep)
     return found[0] if found else "not reported"
 
 

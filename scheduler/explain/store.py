@@ -17,7 +17,7 @@ from scheduler.threads import BatchThread
 LOG = logging.getLogger(__name__)
 
 OPTION: Final = "[explain] database"
-WAITING: Final = 1000
+MOST_WAITING: Final = 1000
 """So many records wait for the database; what comes on top is left out."""
 PURGE_SECONDS: Final = 600.0
 LEAST_PURGED: Final = 100
@@ -55,7 +55,7 @@ class Store:
         self._daemon = daemon
         self._kept = datetime.timedelta(days=kept_days)
         self._kept_records = kept_records
-        self._thread = BatchThread("decisions", self._write, WAITING)
+        self._thread = BatchThread("decisions", self._write, MOST_WAITING)
         self._purge_due_at = 0.0
         self._written = 0
         self._is_failing = False

@@ -231,8 +231,8 @@ class HostManager:
             raise _ReadFailed from error
         finally:
             cost.seconds = time.perf_counter() - started
-            for tell in self.read_listeners:
-                tell(cost)
+            for listener in self.read_listeners:
+                listener(cost)
         if self.is_failing:
             LOG.info("The state of the compute hosts is being read again.")
         self.is_failing = False
@@ -249,7 +249,7 @@ class HostManager:
             self.cells_left_out = tuple(each.uuid for each in health if each.is_left_out)
         if full:
             self._full_at = began
-            set_aside(self.table)
+            freeze_objects(self.table)
 
     # --- aggregates and instances, by RPC ------------------------------------------------
 
@@ -320,7 +320,7 @@ def _naive_utc(seconds: float) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).replace(tzinfo=None)
 
 
-def set_aside(table: HostTable) -> None:
+def freeze_objects(table: HostTable) -> None:
     """Have the garbage collector look at all there is once more, and then no more until next time.
 
     Looking through 10,000 hosts takes it 60 ms, in the middle of some request, and finds nothing.

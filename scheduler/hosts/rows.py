@@ -68,7 +68,7 @@ class Complaints:
             known.add(host)
             self._new.setdefault(kind, []).append(text)
 
-    def tell(self) -> None:
+    def log(self) -> None:
         for noted in self._new.values():
             others = f"; likewise {len(noted) - 1} other host(s)" if len(noted) > 1 else ""
             LOG.warning("%s%s", noted[0], others)
@@ -233,7 +233,7 @@ class TableUpdater:
             for host in (host for host, began in since.items() if now - began >= STARTS_SECONDS):
                 text = f"No compute service record found for host {host}"
                 self._complaints.note("service", host, text)
-        self._complaints.tell()
+        self._complaints.log()
 
     def hear(self, changes: FleetChanges) -> None:
         """Take heartbeats; all else is known from newer reads."""

@@ -22,7 +22,7 @@ from scheduler.drivers.filter_scheduler import FilterScheduler, Settings
 from scheduler.engine.evaluation import bounds_of
 from scheduler.engine.record import DecisionRecord
 from scheduler.hosts.columns import COLUMN_TYPES, POOL_PARSERS
-from scheduler.hosts.host_manager import set_aside
+from scheduler.hosts.host_manager import freeze_objects
 from scheduler.hosts.table import HostTable, Key
 from scheduler.recording.segments import Line, Writer
 
@@ -126,7 +126,7 @@ class Journal:
                     self._is_full_due, self._gap, self._began_at = False, 0, now
                 line |= self._seen.changes(table)
                 if line["full"]:
-                    set_aside(table)
+                    freeze_objects(table)
         except Exception as error:  # a decision is worth more than its recording
             LOG.exception("A decision could not be recorded")
             self._leave_out(str(error))

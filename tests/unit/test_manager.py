@@ -279,7 +279,7 @@ BOTH_EVENTS = [("start", OWN_UUID, 0), ("end", OTHER_UUID, 1)]
 )
 def test_what_is_told_and_when(answer, enabled, tells, events):
     driver = RecordingDriver()
-    driver.answer, driver.tells_of_selections = answer, tells
+    driver.answer, driver.notifies_of_selections = answer, tells
     told = Told(driver)
     told.enabled = enabled
     spec, uuids = a_request(), [OWN_UUID, OTHER_UUID]

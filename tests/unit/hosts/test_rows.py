@@ -21,7 +21,7 @@ def read(*, knows_bare_metal=False, **columns):
     found = rows.values(
         *(changes.nodes[0], RATIOS, "c1"), knows_bare_metal=knows_bare_metal, complaints=complaints
     )
-    complaints.tell()
+    complaints.log()
     return found
 
 

@@ -29,7 +29,7 @@ def a_selection(host: str = "cmp1", **fields: Any) -> objects.Selection:
 class RecordingDriver:
     """Puts every call into ``calls`` and gives ``answer``, which is raised if it is an error."""
 
-    tells_of_selections = True
+    notifies_of_selections = True
     claims = Claims()
 
     def __init__(self) -> None:
