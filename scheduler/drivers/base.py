@@ -35,7 +35,7 @@ class Scheduler:
     """True when Placement is asked for candidates, where it keeps the claims."""
 
     CLAIMS_HOSTS = False
-    """True when the chosen hosts are claimed, so that no host is promised twice."""
+    """True when the chosen hosts are claimed, so that no host is given away twice."""
 
     def __init__(self, conf: Any = None, host_manager: Any = None) -> None:
         if host_manager is not None:

@@ -36,13 +36,13 @@ from scheduler.weights.registry import load_weighers
 LOG = logging.getLogger(__name__)
 
 MOST_DECISIONS: Final = 50
-"""Limit of lost races; one of those who race is booked, so as many schedulers get near it."""
+"""Limit of lost races.  One of those who race is claimed, so only as many schedulers reach it."""
 PAUSES_SECONDS: Final = (0.0, 0.01, 0.02, 0.05, *[0.1] * 16)
 """Pauses of a request that waits for reservations in doubt: in all less than two seconds.  The
 first time it reads once more in any case: an instance may have arrived between the read of its row
 and that of its host's report, which then counts it beside its claim."""
 
-#: Seconds between two looks at the file of options.
+#: Seconds between two checks of the file of options.
 CHECK_SECONDS = 300
 
 

@@ -56,7 +56,7 @@ def load_host_manager(
 
 
 def called_class(conf: Any) -> Any:
-    """The class that is called to decide: the driver's, or what stands before an older one."""
+    """The class that is called to decide: the driver's, or OlderDriver for an older one."""
     cls = driver_class(conf)
     return cls if form_of(cls) is None else OlderDriver
 

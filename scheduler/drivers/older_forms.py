@@ -62,7 +62,7 @@ class OlderDriver:
         return getattr(self.driver, name)
 
     def reconfigured(self, conf: Any) -> Callable[[], None]:
-        """As today's drivers; one that does not know of this sees nothing but its host manager."""
+        """See ``Scheduler``; a driver without this method has its host manager's policy alone."""
         driver = self.driver
         takes = [driver.host_manager.reconfigured(conf)]
         if hasattr(driver, "reconfigured"):
@@ -130,7 +130,7 @@ class WeighedHost:
 class OlderHostManager:
     """All that *host_manager* is, and the steps of a decision that Nova's offers.
 
-    HostStates of one ``get_all_host_states`` belong together; those that are picked are to be
+    HostStates of one ``get_all_host_states`` belong together; those that are chosen are to be
     applied by their ``consume_from_request``, and keep that until their host reports again.
     """
 

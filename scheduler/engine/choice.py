@@ -104,7 +104,7 @@ class Choice:
         return rows[np.argsort(-totals, kind="stable")]
 
     def _one_by_one(self, rows: np.ndarray) -> Iterator[int]:
-        """The same after an earlier choice, whose order decides among equals."""
+        """Those of *rows* that may be chosen, where an earlier choice decides among equals."""
         totals = np.where(self._claimable(rows), self.totals[rows], -np.inf)
         while len(totals):
             place = int(totals.argmax())

@@ -267,12 +267,8 @@ class _Decision:
         """
         policy, evaluation = self.policy, self.evaluation
         is_drawn = policy.host_subset_size > 1 or policy.shuffle_best_same_weighed_hosts
-        if (
-            is_drawn
-            or self.room
-            or self.narrowed.skip_filters
-            or request.instance_group is not None
-        ):
+        has_group = request.instance_group is not None
+        if is_drawn or has_group or self.room or self.narrowed.skip_filters:
             return None
         amount = Consumption.from_request(request, {}, policy.fitting)
         rows = evaluation.hosts.rows

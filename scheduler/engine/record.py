@@ -23,7 +23,7 @@ SELECTED = "selected"
 #: Reasons why hosts are no candidates: nothing says that a compute service runs there; Placement
 #: did not offer them.
 NO_SERVICE, NOT_OFFERED = "service.unknown", "placement.not_offered"
-#: The stages that are timed: waiting for fresh state, filtering, weighing, booking, and the
+#: The stages that are timed: waiting for fresh state, filtering, weighing, claiming, and the
 #: second and later instances.
 REFRESH, FILTER, WEIGH, CLAIM, LATER = "refresh", "filter", "weigh", "claim", "later_instances"
 #: Kinds of calls to Placement: questions about one host, lists for the fleet, reads of allocations,

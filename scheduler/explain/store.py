@@ -62,7 +62,7 @@ class Store:
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, database: Database) -> Self | None:
-        """As ``[explain]`` says; None if nothing is to be written."""
+        """The store that ``[explain]`` wants; None if nothing is to be written."""
         options = conf.explain
         if not options.database:
             return None

@@ -138,7 +138,7 @@ class Candidates:
             numbers, lambda missing: {number: read(pool.parsed(number)) for number in missing}
         )
 
-    #: The same, for texts.
+    #: ``read(text)`` per candidate.
     per_value = per_document
 
     def per_combination(

@@ -28,7 +28,7 @@ from scheduler.hosts.table import HostTable
 
 LOG = logging.getLogger(__name__)
 
-#: From so many hosts on the garbage collector does not look through them again and again.
+#: From so many hosts on the garbage collector is spared them.
 MANY_HOSTS = 1000
 #: Its thresholds for young, older and oldest objects.  Python's own, 700, 10, 10, take a tenth of a
 #: call (10,000 hosts, 8 callers, claims in MariaDB); with 50,000, 10, 10 memory grew for minutes.
@@ -96,7 +96,7 @@ class HostManager:
         return "baremetal_enabled_filters" if is_metal else "enabled_filters"
 
     def keep_time_by(self, clock: SteadyClock) -> None:
-        """Have *clock* for the time, and look before each read whether the machine's is right."""
+        """Have *clock* for the time, and check the machine's before each read."""
         self.clock, self._check_clock = clock, clock.check
 
     # --- state ---------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class HostManager:
                 self._updater.hear(changes)
 
     def refresh_everything(self) -> None:
-        """The same with a full read, which repairs whatever the reads of changes missed."""
+        """Refresh with a full read, which repairs whatever the reads of changes missed."""
         self._shared.wait()  # a full read under way may have begun too early
         self._full_at = None
         self.refresh()
@@ -321,9 +321,9 @@ def _naive_utc(seconds: float) -> datetime.datetime:
 
 
 def freeze_objects(table: HostTable) -> None:
-    """Have the garbage collector look at all there is once more, and then no more until next time.
+    """Collect garbage once more, and spare the collector all that is left until next time.
 
-    Looking through 10,000 hosts takes it 60 ms, in the middle of some request, and finds nothing.
+    To go through 10,000 hosts takes it 60 ms, in the middle of some request, and finds nothing.
     """
     if len(table) >= MANY_HOSTS:
         gc.unfreeze()

@@ -37,7 +37,7 @@ class Fitting(numa.Rules):
 
     @classmethod
     def from_conf(cls, conf: Any) -> Fitting:
-        """As ``[scheduler] semantics`` and ``[compute]`` choose."""
+        """The rules that ``[scheduler] semantics`` and ``[compute]`` choose."""
         pack = conf.compute.packing_host_numa_cells_allocation_strategy
         return cls(semantics.from_conf(conf).numa, pack)
 

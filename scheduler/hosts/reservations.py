@@ -353,7 +353,7 @@ class NewtonReservations(Reservations):
             self.table.update(row, {"updated_at": NEVER})
 
     def confirm(self, reservations: Iterable[Reservation]) -> None:
-        """They are part of the rows now, and nothing else remembers them."""
+        """Forget them: they are part of the rows now."""
         for each in reservations:
             self._forget(each)
 
