@@ -99,14 +99,17 @@ class Checks:
 
     def _is_unknown(self, instance: Row) -> bool:
         """True when nobody who lives knows that it is claimed for on its host."""
-        promise = self.promised.get(instance.uuid)
+        uuid = instance.uuid
+        by = self.promised[uuid][2].process if uuid in self.promised else None
+        if uuid in self.wanted_twice:
+            by = self._given.get(uuid, (None, None))[1]
         claims = self._server.tables["claims"].values()
         return bool(
-            promise is not None
+            by is not None
+            and by.dead
             and instance.host
-            and promise[2].process.dead
             and all(
-                (row.consumer_uuid, row.host) != (instance.uuid, instance.host) or row.closed_at
+                (row.consumer_uuid, row.host) != (uuid, instance.host) or row.closed_at
                 for row in claims
             )
         )
