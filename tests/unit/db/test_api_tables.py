@@ -6,7 +6,7 @@ from conductor_stub import server_rows
 from scheduler import errors
 from scheduler.db import aggregates, flavors, groups
 from scheduler.db import tables as t
-from tests.unit.db.builders import age, columns, flavor, instance, is_fresh
+from tests.unit.db.builders import columns, flavor, instance
 
 
 def test_the_usual_flavors_are_there(conn):
@@ -90,33 +90,6 @@ def test_aggregates_are_listed_and_found_by_name_or_id(conn, ssd):
     assert aggregates.get(conn, "ssd").id == aggregates.get(conn, ssd.id).id == ssd.id
     for text in (str(ssd.id), str(numeric.id)):
         assert aggregates.get(conn, text).id == numeric.id
-
-
-CHANGES = {
-    "rename": (lambda c, i: aggregates.rename(c, i, "flash"), {"name": "flash"}),
-    "add host": (lambda c, i: aggregates.add_host(c, i, "h3"), {"hosts": ["h1", "h2", "h3"]}),
-    "remove host": (lambda c, i: aggregates.remove_host(c, i, "h1"), {"hosts": ["h2"]}),
-    "change text": (
-        lambda c, i: aggregates.set_metadata(c, i, {"disk": "nvme"}),
-        {"metadata": {"availability_zone": "az1", "disk": "nvme"}},
-    ),
-    "remove and add text": (
-        lambda c, i: aggregates.set_metadata(c, i, {"availability_zone": None, "new": "1"}),
-        {"metadata": {"disk": "ssd", "new": "1"}},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CHANGES)
-def test_every_change_of_an_aggregate_moves_updated_at(conn, ssd, name):
-    change, changed = CHANGES[name]
-    for each in (t.aggregates, t.aggregate_hosts, t.aggregate_metadata):
-        age(conn, each)
-    change(conn, ssd.id)
-    found = aggregates.get(conn, ssd.id)
-    before = {"name": ssd.name, "hosts": ssd.hosts, "metadata": ssd.metadata}
-    assert {each: getattr(found, each) for each in before} == {**before, **changed}
-    assert is_fresh(columns(conn, t.aggregates)[0]["updated_at"])
 
 
 def test_a_deleted_aggregate_leaves_nothing(conn, ssd):

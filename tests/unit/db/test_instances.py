@@ -166,14 +166,6 @@ def test_list_by_uuid_in_batches_with_parts_or_without(conn, monkeypatch):
     assert [bare.is_set(name) for name in ("flavor", "metadata", "pci_requests")] == [False] * 3
 
 
-def test_system_metadata(conn):
-    made = make(conn, system_metadata={"a": "1"})
-    instances.set_system_metadata(conn, made.uuid, "a", "2")
-    instances.set_system_metadata(conn, made.uuid, "network_allocated", "False")
-    expected = {"a": "2", "network_allocated": "False"}
-    assert instances.get(conn, made.uuid).system_metadata == expected
-
-
 @pytest.mark.parametrize(
     ("message", "kept"),
     [("x" * 300, "x" * 255), ("ü" * 200, "ü" * 127), ("𝄞" * 100, "𝄞" * 63), ("short", "short")],

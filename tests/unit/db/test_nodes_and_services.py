@@ -1,17 +1,15 @@
 import datetime
-import json
 
 import pytest
 
 from conductor_stub.compute import registration
-from scheduler import errors, objects
+from scheduler import errors
 from scheduler.db import services
 from scheduler.db.database import Database
 from scheduler.db.tables import compute_nodes as nodes_table
 from scheduler.db.tables import services as services_table
-from scheduler.pci.devices import Pools
 from tests.builders import put_node
-from tests.unit.db.builders import NOW, age, columns, delete_host, is_fresh, node_values
+from tests.unit.db.builders import NOW, columns, delete_host, is_fresh, node_values
 
 BINARY = "nova-compute"
 
@@ -27,25 +25,6 @@ def test_a_second_upsert_changes_only_what_it_names(conn):
     after = columns(conn, nodes_table)[0]
     assert {name for name in after if after[name] != before[name]} == {"vcpus", "updated_at"}
     assert is_fresh(after["updated_at"])
-
-
-def test_documents_become_json(conn):
-    pool = objects.PciDevicePool(vendor_id="8086", product_id="1572", count=2)
-    values = node_values(
-        stats={"num_instances": "2"},
-        supported_instances=[["x86_64", "qemu", "hvm"]],
-        pci_stats=objects.PciDevicePoolList(objects=[pool]),
-        cpu_info={"arch": "x86_64"},
-        host_ip="10.0.0.11",
-        ram_allocation_ratio=1.5,
-    )
-    put_node(conn, "h1", "n1", values)
-    (row,) = columns(conn, nodes_table)
-    assert json.loads(row["stats"]) == {"num_instances": "2"}
-    assert row["supported_instances"] == '[["x86_64", "qemu", "hvm"]]'
-    assert [pool.count for pool in Pools.from_text(row["pci_stats"]).pools] == [2]
-    assert json.loads(row["cpu_info"]) == {"arch": "x86_64"}
-    assert (row["host_ip"], row["ram_allocation_ratio"]) == ("10.0.0.11", 1.5)
 
 
 def test_a_new_service_has_every_value_that_nova_cannot_read_as_null(conn):
@@ -98,15 +77,6 @@ def test_heartbeats_move_times_and_count_while_there_is_a_row(conn, monkeypatch)
     assert [row["updated_at"] for row in found[:2]] == [moment] * 2
 
 
-def test_switching_off(conn):
-    make(conn)
-    age(conn, services_table)
-    services.change(conn, "h1", BINARY, disabled=True, disabled_reason="broken fan")
-    (row,) = columns(conn, services_table)
-    assert (row["disabled"], row["disabled_reason"]) == (True, "broken fan")
-    assert (is_fresh(row["updated_at"]), row["last_seen_up"]) == (True, None)
-
-
 def test_services_by_binary_and_by_exact_host(conn):
     make(conn)
     make(conn, "H1")
@@ -114,10 +84,3 @@ def test_services_by_binary_and_by_exact_host(conn):
     assert len(services.list_all(conn)) == 3
     assert services.get(conn, "H1", BINARY).host == "H1"
     assert [one.binary for one in services.list_all(conn, "nova-scheduler")] == ["nova-scheduler"]
-
-
-def test_missing(conn):
-    with pytest.raises(errors.ServiceNotFound):
-        services.get(conn, "no", BINARY)
-    with pytest.raises(errors.ServiceNotFound):
-        services.change(conn, "no", BINARY, disabled=True)
