@@ -6,17 +6,13 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 from oslo_config import cfg
 from sqlalchemy import Connection
 
 from conductor_stub.compute import registration
 from scheduler import conf as options
-from scheduler import objects
-from scheduler.engine.evaluation import weigh
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.table import HostTable
-from scheduler.semantics import CURRENT
 from scheduler.testing import (
     FLAVOR,
     HOST,
@@ -27,7 +23,6 @@ from scheduler.testing import (
     a_request,
     verdict,
 )
-from scheduler.weights.base import HostWeigher
 
 __all__ = [
     "FLAVOR",
@@ -40,7 +35,6 @@ __all__ = [
     "a_request",
     "an_instance_row",
     "candidates",
-    "contributions",
     "examples",
     "names",
     "put_node",
@@ -69,15 +63,6 @@ def candidates(table: HostTable, now: float = NOW, down_seconds: float = 60.0) -
 def names(hosts: Candidates) -> list[str]:
     """The host names, in order."""
     return [state.host for state in hosts.states()]
-
-
-def contributions(
-    weigher: HostWeigher, hosts: Candidates, request: objects.RequestSpec
-) -> tuple[list[float], list[str]]:
-    """What *weigher* adds to each of *hosts*, and their names in the order that follows."""
-    totals, [part] = weigh([weigher], hosts, request, CURRENT)
-    order = np.argsort(-totals, kind="stable")
-    return part.weighted.tolist(), names(hosts.take(order))
 
 
 def put_node(connection: Connection, host: str, node: str, values: Mapping[str, Any]) -> int:

@@ -77,10 +77,6 @@ def test_it_may_be_asked_once_per_request():
     assert (len(found.hosts), found.counts) == (3, [])
 
 
-def test_todays_filters_are_told_from_those():
-    assert [each.takes_dict for each in (Roomy, FirstOnly, BaseHostFilter)] == [True, True, False]
-
-
 def test_where_old_filters_find_what_they_ask_for():
     found = filter_properties_of(REQUEST)
 

@@ -5,7 +5,7 @@ import pytest
 
 from scheduler import objects
 from scheduler.hosts.candidates import Candidates, narrow
-from tests.builders import NOW, a_fleet, a_request, candidates, names
+from tests.builders import a_fleet, a_request, candidates, names
 
 
 @pytest.fixture
@@ -29,15 +29,6 @@ def test_hosts_are_named_exactly_and_instances_counted(hosts):
     assert hosts.named(["h3", "h1", "h9", "H2", "n2"]).tolist() == [True, False, True]
     assert hosts.count_instances(["u1", "u1", "u2", "u3", "U3", "u9"]).tolist() == [2, 1, 0]
     assert hosts.count_instances([]).tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("age", "down_seconds", "up"),
-    [(0, 60, True), (60, 60, True), (61, 60, False), (61, 90, True), (-61, 60, False)],
-)
-def test_liveness_is_judged_at_the_moment_of_the_decision(age, down_seconds, up):
-    table = a_fleet({"last_seen": NOW - age}, {"last_seen": NOW, "service": {"forced_down": True}})
-    assert candidates(table, NOW, down_seconds).service_up.tolist() == [up, False]
 
 
 # --- before any filter: the cell that a request may not leave ---------------------------------

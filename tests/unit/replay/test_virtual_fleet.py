@@ -55,15 +55,6 @@ def test_what_is_no_description(text):
         rows_of(text, 0.0)
 
 
-def test_hosts_have_what_is_described_and_zones_take_turns():
-    fleet = a_fleet("3 × 8 cores/16 GiB/100 GiB, 2 zones")
-    assert list(fleet.table.rows_of_host) == ["host-1", "host-2", "host-3"]
-    zones = [fleet.table.aggregates_of_host[f"host-{n}"][0].name for n in (1, 2, 3)]
-    assert zones == ["zone-1", "zone-2", "zone-1"]
-    assert numbers(fleet)["free_ram_mb"] == [16384] * 3
-    assert numbers(fleet)["free_disk_mb"] == [102400] * 3
-
-
 def test_what_was_placed_and_taken_away_leaves_nothing_behind():
     fleet = a_fleet()
     before = numbers(fleet)
