@@ -5,18 +5,13 @@ import signal
 import pytest
 
 from conductor_stub import server_rows
-from scheduler.concurrency import THREADING
 from scheduler.db import instances
 from tests.waiting import wait_until
-from tests.world import usage
 from tests.world.booting import SERVER, boot, delete, hosts, states
 
 HOSTS = 5
 NO_HOST = "No valid host was found. There are not enough hosts available."
-SETTINGS = {
-    "DEFAULT": {"reserved_host_memory_mb": 0, "periodic_fuzzy_delay": 0},
-    "scheduler": {"periodic_task_interval": 1},  # how often the caching driver looks
-}
+SETTINGS = {"DEFAULT": {"reserved_host_memory_mb": 0, "periodic_fuzzy_delay": 0}}
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +19,6 @@ def cloud(on_sqlite):
     """Hosts in two zones, for tests that look at their own servers only."""
     with on_sqlite(settings=SETTINGS) as made:
         yield made.start(HOSTS, "--build-seconds", "0")
-
-
-@pytest.fixture(scope="module")
-def zones(cloud):
-    return {each["host"]: each["zone"] for each in cloud.manage("host", "list")}
 
 
 def group(cloud, name, policy):
@@ -48,15 +38,6 @@ def test_members_that_keep_apart(cloud):
     assert {each["fault"] for each in too_many + one_more} == {NO_HOST}
 
 
-def test_a_forced_host_gets_the_server_though_filters_object(cloud, zones):
-    sizes = usage.settled(cloud.database_url).memory_mb
-    smallest = min(sizes, key=lambda host: sizes[host])
-    words = ("--availability-zone", f"{zones[smallest]}:{smallest}")
-    (server,) = boot(cloud, "m1.xlarge", *words)
-    assert (server["state"], server["host"]) == ("ACTIVE", smallest)
-    delete(cloud, [server])
-
-
 @pytest.mark.parametrize(
     ("flavor", "count", "state"), [("m1.tiny", 3, "ACTIVE"), ("m1.xlarge", 30, "ERROR")]
 )
@@ -67,21 +48,6 @@ def test_servers_asked_for_as_todays_api_does(cloud, flavor, count, state):
     assert {(each["fault"], each["attempts"]) for each in servers} == {(fault, 1)}
     with cloud.database() as database, database.read() as conn:
         assert server_rows.list_build_requests(conn) == []
-
-
-def test_the_caching_driver_sees_a_host_that_comes_later(deployment, transport_url, sqlite_url):
-    how = {"driver": "caching_scheduler", "backend": THREADING, "settings": SETTINGS}
-    cloud = deployment(transport_url, sqlite_url, **how)
-    cloud.start(1, "--build-seconds", "0")
-    newcomer = cloud.start_computes(1, "--host-prefix", "later", "--build-seconds", "0")
-    newcomer.wait_ready()
-
-    def ends_there():
-        (server,) = boot(cloud, "m1.tiny", *group_of_one)
-        return bool(server["host"] == "later-01")
-
-    group_of_one = group(cloud, "spread", "soft-anti-affinity")
-    wait_until(ends_there, 60, "a server on the host that came later")
 
 
 def test_the_chance_driver_takes_any_host_that_is_up(deployment, transport_url, sqlite_url):

@@ -331,19 +331,6 @@ def test_a_refusal_is_explained(cloud, page):
     assert outcomes == page.run("document.getElementById('decision-rows').rows.length") > 0
 
 
-def test_decisions_of_both_workers_are_shown(cloud, page):
-    keys = "[...document.querySelectorAll('#decision-rows tr')].map(row => row.dataset.key)"
-    count = 0
-
-    def both():
-        nonlocal count
-        count += 1
-        cloud.select(f"req-both-{count}")
-        return len({key.partition(".")[0] for key in page.run(keys)}) == 2
-
-    wait_until(both, 60)
-
-
 def test_a_worker_that_hangs_is_named(page):
     named = re.search(r"2 workers: (\d+), \d+ ", text(page, "worker"))
     assert named is not None
