@@ -1,8 +1,10 @@
 """The bases of commands: arguments, databases, forms of output, exit status, errors in one line."""
 
 import argparse
+import contextlib
 import functools
 import json
+import math
 import os
 import sys
 import textwrap
@@ -304,11 +306,8 @@ def dumped(found: Any, form: str) -> str:
     if form == "yaml":
         return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
     rows = plain if isinstance(plain, list) else [plain]
-    return "".join(f"{' '.join(map(_value, row.values()))}\n" for row in rows)
-
-
-def _value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    cells = ([v if isinstance(v, str) else json.dumps(v) for v in row.values()] for row in rows)
+    return "".join(f"{' '.join(each)}\n" for each in cells)
 
 
 def action(
@@ -382,19 +381,17 @@ def key_value(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def whole_number(least: int) -> Callable[[str], int]:
-    """The type of an argument that is an integer from *least* on; else it is a usage error."""
+def _number(kind: type[int] | type[float], least: int) -> Callable[[str], Any]:
+    """The type of an argument that is a finite number from *least* on; else it is a usage error."""
 
-    def parse(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = least - 1
-        if number < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
-        return number
+    def parse(text: str) -> int | float:
+        with contextlib.suppress(ValueError):
+            if least <= (found := kind(text)) < math.inf:
+                return found
+        number = "whole number" if kind is int else "number"
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {number} of at least {least}")
 
     return parse
 
 
-non_negative, positive = whole_number(0), whole_number(1)
+non_negative, positive, amount = _number(int, 0), _number(int, 1), _number(float, 0)

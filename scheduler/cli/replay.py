@@ -1,7 +1,6 @@
 """``replay``: a workload decided anew on a fleet in memory, and a report of that."""
 
 import argparse
-import contextlib
 import functools
 import math
 import random
@@ -31,15 +30,6 @@ from scheduler.replay.run import DAY, HOUR, Run, compare
 from scheduler.replay.virtual_fleet import VirtualFleet
 from scheduler.replay.workload import Workload, read_csv
 
-
-def amount(text: str) -> float:
-    """A finite number that is not below 0; anything else is a usage error."""
-    with contextlib.suppress(ValueError):
-        if 0 <= (found := float(text)) < math.inf:
-            return found
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
-
-
 CONFIGURED: Final = "configured"
 #: Those of more than a year of hours would take longer than the requests.
 _MOST_SAMPLES: Final = 10_000
@@ -47,7 +37,7 @@ _FLEET, _WORKLOAD, _SIZE = "the fleet", "the workload", "sizes"
 _of_fleet, _of_workload, _of_size = (
     functools.partial(argument, group=each) for each in (_FLEET, _WORKLOAD, _SIZE)
 )
-_of_time = functools.partial(_of_workload, type=amount)
+_of_time = functools.partial(_of_workload, type=command.amount)
 _WORKLOADS: Final = (
     "a CSV file (arrival, lifetime, flavor, count, group, zone), the folder of the packed Azure "
     "trace, or files of a recording"
