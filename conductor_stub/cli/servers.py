@@ -32,6 +32,7 @@ class OnBus(bus.OnBus):
     """A command that asks the conductor for something."""
 
     PARTNER = "conductor"
+    needs_tables = True
 
     def shown(self, uuids: Sequence[str]) -> Sequence[Server]:
         """The servers as they are now."""
@@ -90,6 +91,7 @@ def facts(server: Server, zones: Mapping[str, Sequence[str]] | None = None) -> d
 class List(command.List):
     """List the servers."""
 
+    needs_tables = True
     nothing = "There are no servers."
     columns: Sequence[str] = ("ID", "Name", "State", "Host", "Flavor", "Zone")
 
@@ -108,6 +110,7 @@ class List(command.List):
 class Show(command.Show):
     """Show everything about one server."""
 
+    needs_tables = True
     arguments = (_SERVER,)
 
     def act(self, parsed_args: argparse.Namespace) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from scheduler.cli.command import List, action, timeout
     List,
     timeout(10, "a broker"),
     columns=("Broker", "What", "Name", "State", "Messages", "Consumers", "Detail"),
-    needs_tables=False,
     nothing="The configuration names no broker.",
 )
 def check(command: List, args: Any) -> list[Sequence[Any]]:

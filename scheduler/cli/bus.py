@@ -190,8 +190,6 @@ def worker_arguments(timeout_seconds: int = 30) -> Sequence[Argument]:
 class OnWorkers(OnBus):
     """A command that asks the running workers, with :func:`worker_arguments`."""
 
-    needs_tables = False
-
     @contextlib.contextmanager
     def asking(self, parsed_args: argparse.Namespace) -> Iterator[Daemons]:
         """The daemons that the options mean; in the end, a line for each silent worker."""

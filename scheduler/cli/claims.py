@@ -36,7 +36,6 @@ def _database(command: Base) -> Database:
         *("Disk GB", "Request", "Created", "Expires", "Closed"),
     ),
     nothing="There are no open claims.",
-    needs_tables=False,
 )
 def list_claims(command: Base, args: Any) -> Any:
     """List the claims that are open."""
@@ -50,7 +49,6 @@ def list_claims(command: Base, args: Any) -> Any:
     Text,
     argument("consumers", metavar="CONSUMER", nargs="*", help="an instance's uuid"),
     argument("--host", help="all open claims on this host"),
-    needs_tables=False,
     words="{closed} claim(s) closed",
 )
 def release(command: Base, args: Any) -> dict[str, Any]:
@@ -74,7 +72,6 @@ def release(command: Base, args: Any) -> dict[str, Any]:
     List,
     columns=("Difference", "Host", "Node", "Consumer", "What"),
     nothing="Everything agrees.",
-    needs_tables=False,
 )
 def audit(command: List, _args: Any) -> Any:
     """Compare claims, instances and compute nodes; any difference ends with status 1."""

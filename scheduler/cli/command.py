@@ -88,7 +88,7 @@ class Base(command.Command):
 
     app: Any
     arguments: ClassVar[Sequence[Argument]] = ()
-    needs_tables: ClassVar[bool] = True
+    needs_tables: ClassVar[bool] = False
     #: Its rows are the API's, which with Nova's databases are in another one.
     is_of_api: ClassVar[bool] = False
     #: A command of the API that changes nothing needs no transaction that writes.
@@ -322,7 +322,8 @@ def action(
     return command_of
 
 
-api_action = functools.partial(action, is_of_api=True)
+on_tables = functools.partial(action, needs_tables=True)
+api_action = functools.partial(on_tables, is_of_api=True)
 api_reader = functools.partial(api_action, writes=False)
 
 

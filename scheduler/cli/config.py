@@ -45,7 +45,6 @@ def _show_problems(command: Text, found: Any) -> None:
     Text,
     *_FILES,
     argument("--broker", action="store_true", help="connect to the message broker, too"),
-    needs_tables=False,
     show=_show_problems,
 )
 def validate(command: Text, args: Any) -> dict[str, Any]:
@@ -74,7 +73,6 @@ def validate(command: Text, args: Any) -> dict[str, Any]:
         metavar="[GROUP.]OPTION",
         help="only these, with what they mean; or GROUP for all of a group",
     ),
-    needs_tables=False,
     nothing="No option is set.",
 )
 def show(command: List, args: Any) -> list[Sequence[Any]]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler import exit_codes
-from scheduler.cli.command import Base, List, Names, Text, action, argument
+from scheduler.cli.command import Base, List, Names, Text, action, argument, on_tables
 from scheduler.db import inspection, migration
 from scheduler.db.databases import claims_database
 from scheduler.db.migration import SYNC_COMMAND
@@ -15,7 +15,6 @@ WRITES = {True: "yes", False: "no", None: "not needed"}
 @action(
     Text,
     argument("revision", nargs="?", default="head", help="default: the newest"),
-    needs_tables=False,
     words="{url} is at revision {revision}.",
 )
 def sync(command: Base, args: Any) -> dict[str, Any]:
@@ -24,7 +23,7 @@ def sync(command: Base, args: Any) -> dict[str, Any]:
     return {"url": command.database.masked_url, "revision": migration.version(command.database)}
 
 
-@action(Text, needs_tables=False)
+@action(Text)
 def version(command: Text, _args: Any) -> dict[str, Any]:
     """Print the revision of the tables."""
     revision = migration.version(command.database)
@@ -32,7 +31,7 @@ def version(command: Text, _args: Any) -> dict[str, Any]:
     return {"revision": revision}
 
 
-@action(
+@on_tables(
     List,
     argument(
         "--apply",
@@ -72,7 +71,6 @@ def advise(command: Base, args: Any) -> Any:
         *("Writes Service", "Missing", "Incomplete Nodes", "Problem"),
     ),
     nothing="The configuration names no database.",
-    needs_tables=False,
 )
 def check(command: Base, _args: Any) -> Any:
     """Look at every database that is configured, and at those of the cells.

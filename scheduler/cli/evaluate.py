@@ -27,7 +27,6 @@ class Evaluate(command.Text):
     broker nor database.
     """
 
-    needs_tables = False
     arguments = (
         argument(
             "files",

@@ -17,8 +17,8 @@ from scheduler.cli.command import (
     Show,
     Text,
     Usage,
-    action,
     argument,
+    on_tables,
     positive,
 )
 from scheduler.db import aggregates, compute_nodes, instances, services
@@ -72,7 +72,7 @@ def state(service: objects.Service | None, conf: cfg.ConfigOpts) -> str:
     return "up" if is_up else "down"
 
 
-@action(
+@on_tables(
     List,
     argument("--zone", help="only hosts of this availability zone"),
     argument("--aggregate", metavar="AGGREGATE", help="only hosts of this aggregate, name or id"),
@@ -148,7 +148,7 @@ def _members(groups: Iterable[objects.Aggregate], wanted: str | None) -> set[str
     return set(found[0].hosts)
 
 
-@action(
+@on_tables(
     Show,
     argument("host", metavar="HOST"),
     argument("--node", help="which node, if the host has several"),
@@ -219,7 +219,7 @@ def _moment(moment: datetime.datetime | None) -> str | None:
     return None if moment is None else moment.replace(tzinfo=None).isoformat()
 
 
-@action(
+@on_tables(
     List,
     argument("--host", help="only the services of this host"),
     argument("--service", metavar="BINARY", help="only this binary"),
@@ -252,7 +252,7 @@ def _switch(name: str, group: str, text: str) -> Argument:
     return argument(name, group=group, is_choice=True, action="store_true", help=text)
 
 
-@action(
+@on_tables(
     Text,
     _switch("--enable", "switch", "let it be used"),
     _switch("--disable", "switch", "place no server on its host"),

@@ -74,7 +74,6 @@ def _show_done(command: Any, found: Any) -> None:
         help="page that the alerts link to, if you publish it; by default the one installed",
     ),
     argument("--stubs", action="store_true", help="also the units of conductor and compute stub"),
-    needs_tables=False,
     show=_show_done,
 )
 def install_files(command: Text, args: Any) -> Iterator[dict[str, str]]:

@@ -77,9 +77,7 @@ def _show(self: Any, found: Mapping[str, Any]) -> None:
     console = Paper(file=self.app.stdout, width=1000, highlight=False, markup=False)
     console.print(page.summary(found), soft_wrap=True)
     if found["moves"]:
-        table = Table(box=box.SIMPLE)
-        for name in page.HEADS:
-            table.add_column(name)
+        table = Table(*page.HEADS, box=box.SIMPLE)
         for row in page.rows(found):
             table.add_row(*row)
         console.print(table)
@@ -90,7 +88,7 @@ def _show(self: Any, found: Mapping[str, Any]) -> None:
         console.print(f"{name.replace('_', ' ')}: {before} -> {after}")
 
 
-_planning = functools.partial(command.action, command.Text, show=_show)
+_planning = functools.partial(command.on_tables, command.Text, show=_show)
 
 
 @_planning(argument("hosts", metavar="HOST", nargs="+", help="hosts to empty"), *_COMMON)

@@ -29,7 +29,6 @@ _WRITTEN: Final = "{decisions} decisions are in {file}."
     *_FILES,
     columns=("File", "Begin", "End", "Decisions", "Refused", "Hosts", "Gaps"),
     nothing="There is no file of a recording.",
-    needs_tables=False,
 )
 def show(self: Any, args: Any) -> list[list[Any]]:
     """List files of a recording: when they were written, and what is in them."""
@@ -66,14 +65,14 @@ def _saved(path: Path, lines: Iterable[Line], what: str) -> dict[str, Any]:
         return {"decisions": save(path, command.tracked(lines, what)), "file": str(path)}
 
 
-@action(command.Text, *_FILES, _OUTPUT, needs_tables=False, words=_WRITTEN)
+@action(command.Text, *_FILES, _OUTPUT, words=_WRITTEN)
 def merge(self: Any, args: Any) -> dict[str, Any]:
     """Merge files of several workers into one history: claims before what depends on them."""
     with _segments(self, args) as segments:
         return _saved(args.output, merging.merged(segments), "Merging")
 
 
-@action(command.Text, *_FILES, _OUTPUT, needs_tables=False, words=_WRITTEN)
+@action(command.Text, *_FILES, _OUTPUT, words=_WRITTEN)
 def anonymize(self: Any, args: Any) -> dict[str, Any]:
     """Replace names of hosts, projects, users, servers and groups; several files are merged."""
     names = merging.Anonymous()
@@ -90,7 +89,6 @@ class Check(command.Text):
     The status is 1 if one of them is answered otherwise.
     """
 
-    needs_tables = False
     arguments = _FILES
 
     def act(self, args: Any) -> dict[str, Any]:

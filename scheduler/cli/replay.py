@@ -56,7 +56,6 @@ class Replay(command.Text):
     input gives the same report to the byte.
     """
 
-    needs_tables = False
     arguments = (
         argument("workload", metavar="WORKLOAD", type=Path, nargs="+", help=_WORKLOADS),
         command.PAGE,

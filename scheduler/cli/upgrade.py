@@ -33,7 +33,6 @@ class Check(command.List):
     warning, 2 something stops the upgrade, 255 an error nobody expected.
     """
 
-    needs_tables = False
     nothing = "There is nothing to check."
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
