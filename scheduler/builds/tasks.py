@@ -11,7 +11,7 @@ from oslo_log import log as logging
 
 from scheduler import errors, objects
 from scheduler.builds import direct
-from scheduler.db import compute_nodes, instance_events, instances
+from scheduler.db import compute_nodes, instances
 from scheduler.drivers.base import Scheduler
 
 LOG = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class OlderTasks:
 
     def _recorded(self, context: Any, uuids: list[str]) -> AbstractContextManager[None]:
         database = self.builds.rows.database
-        return instance_events.recorded(database, context.request_id, uuids, "schedule")
+        return instances.recorded_event(database, context.request_id, uuids, "schedule")
 
     def _select_counting(
         self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]

@@ -1,7 +1,9 @@
-"""Instances, their extra, metadata, disks, faults (page database, 3.3 to 3.6 and 5.7 to 5.9)."""
+"""Instances, their parts, faults and events (page database, 3.3 to 3.6, 3.11, 5.7 to 5.9)."""
 
+import contextlib
 import json
-from collections.abc import Collection, Sequence
+import traceback
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -9,6 +11,7 @@ from sqlalchemy import Connection
 
 from scheduler import errors, objects
 from scheduler.db import rows
+from scheduler.db.database import Database
 from scheduler.db.tables import (
     instance_extra,
     instance_faults,
@@ -19,6 +22,19 @@ from scheduler.db.tables import (
 
 #: The bytes of UTF-8 that the column's 255 characters are sure to hold.
 MESSAGE_BYTES = 255
+
+# Actions and their events are in tables of Nova alone.
+_BEGIN_EVENTS = """
+INSERT INTO instance_actions_events (created_at, deleted, event, action_id, start_time)
+SELECT :now, 0, :event, id, :now FROM instance_actions
+WHERE request_id = :request_id AND instance_uuid IN :uuids
+"""
+_END_EVENTS = """
+UPDATE instance_actions_events
+SET updated_at = :now, finish_time = :now, result = :result, traceback = :traceback
+WHERE event = :event AND finish_time IS NULL AND action_id IN (
+    SELECT id FROM instance_actions WHERE request_id = :request_id AND instance_uuid IN :uuids)
+"""
 
 
 def get(connection: Connection, uuid: str) -> objects.Instance:
@@ -113,6 +129,37 @@ def add_fault(
         details=details,
         host=host,
     )
+
+
+@contextlib.contextmanager
+def recorded_event(
+    database: Database, request_id: str | None, uuids: Sequence[str], event: str
+) -> Iterator[None]:
+    """Within it the action of *request_id* on each of the instances has an *event*.
+
+    Instances without such an action get none.  The event ends with Success, or with Error and the
+    traceback of what leaves the block (reference page conductor, section 9).
+    """
+
+    def write(sql: str, **values: Any) -> None:
+        now = sa.bindparam("now", rows.utcnow(), sa.DateTime)
+        statement = sa.text(sql).bindparams(now, sa.bindparam("uuids", expanding=True))
+        given = {"event": event, "request_id": request_id, "uuids": list(uuids), **values}
+
+        def execute(connection: sa.Connection) -> None:
+            if sa.inspect(connection).has_table("instance_actions"):
+                connection.execute(statement, given)
+
+        database.write_retrying(execute)
+
+    write(_BEGIN_EVENTS)
+    try:
+        yield
+    except BaseException as error:
+        failure = "".join(traceback.format_exception(error))
+        write(_END_EVENTS, result="Error", traceback=failure)
+        raise
+    write(_END_EVENTS, result="Success", traceback=None)
 
 
 def _read_parts(connection: Connection, several: Sequence[objects.Instance]) -> None:
