@@ -1,6 +1,7 @@
 """The start of every program: options, files, logging (pages config, 1, service, 3, 6 and 9)."""
 
 import contextlib
+import functools
 import importlib.util
 import logging as stdlib_logging
 import os
@@ -133,24 +134,20 @@ def warn_of_unknown(conf: cfg.ConfigOpts) -> None:
         LOG.warning("%s%s: %s", f"{place}: " if place else "", option, reason)
 
 
-class _DeprecationPlaces(stdlib_logging.Filter):
-    """Puts file and line before the library's lines on names of older releases."""
+def _with_place(paths: Sequence[str], record: stdlib_logging.LogRecord) -> bool:
+    """True; puts file and line before the library's lines on names of older releases.
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        super().__init__()
-        self._paths = paths
-
-    def filter(self, record: stdlib_logging.LogRecord) -> bool:
-        """True; the last place where the name is set is the one that counts."""
-        given = record.args
-        if isinstance(given, Mapping) and "dep_option" in given:
-            wanted = str(given["dep_group"]), str(given["dep_option"]).replace("-", "_")
-            with contextlib.suppress(OSError, ValueError):
-                for setting in names.settings(self._paths):
-                    if (setting.group, setting.plain_name) == wanted:
-                        place = setting.place.replace("%", "%%")
-                        record.msg = f"{place}: {str(record.msg).partition(': ')[2]}"
-        return True
+    The last place where the name is set is the one that counts.
+    """
+    given = record.args
+    if isinstance(given, Mapping) and "dep_option" in given:
+        wanted = str(given["dep_group"]), str(given["dep_option"]).replace("-", "_")
+        with contextlib.suppress(OSError, ValueError):
+            for setting in names.settings(paths):
+                if (setting.group, setting.plain_name) == wanted:
+                    place = setting.place.replace("%", "%%")
+                    record.msg = f"{place}: {str(record.msg).partition(': ')[2]}"
+    return True
 
 
 class _OneLine(stdlib_logging.Formatter):
@@ -238,9 +235,9 @@ def _read(conf: cfg.ConfigOpts, source: Source, description: str | None = None) 
     The library itself ends the process, after some lines on stderr, for a bad command line.
     """
     _register(conf, source)
-    places = _DeprecationPlaces(named_files(source))
     library = stdlib_logging.getLogger("oslo_config.cfg")
-    library.filters[:] = [*(f for f in library.filters if type(f) is not type(places)), places]
+    others = [f for f in library.filters if getattr(f, "func", None) is not _with_place]
+    library.filters[:] = [*others, functools.partial(_with_place, named_files(source))]
     try:
         conf(
             list(source.argv),
