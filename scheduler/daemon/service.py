@@ -1,6 +1,7 @@
 """``nova-scheduler``: parse, check, build, run (reference page service, sections 1 to 3)."""
 
 import contextlib
+import functools
 import importlib
 import os
 import random
@@ -26,7 +27,7 @@ from scheduler.daemon.worker import Worker, launch
 from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
-from scheduler.db.databases import Databases, HostDiscovery
+from scheduler.db.databases import Databases, discover_hosts
 from scheduler.db.overview import Overview
 from scheduler.drivers.loading import load_host_manager
 from scheduler.explain.store import Store
@@ -215,8 +216,8 @@ class Service(Worker):
             task = RepeatingTask("a look at the hosts", look, IDLE_LOOK_SECONDS)
             tasks[task] = IDLE_LOOK_SECONDS
         if interval_seconds >= 0 and self.table.place == 0 and not databases.main.is_read_only:
-            discovery = HostDiscovery(self._conf, databases, BINARY)
-            tasks[RepeatingTask("discovery of hosts", discovery.run, interval_seconds)] = 0
+            run = functools.partial(discover_hosts, self._conf, databases, BINARY)
+            tasks[RepeatingTask("discovery of hosts", run, interval_seconds)] = 0
         for task, delay_seconds in tasks.items():
             ending.callback(task.stop)
             task.start(delay_seconds)

@@ -144,58 +144,54 @@ def claims_database(conf: cfg.ConfigOpts, database: Database) -> Database:
     return claimed
 
 
-class HostDiscovery:
-    """Maps the hosts of a Nova that no cell has yet, for one scheduler of several at a time.
+def discover_hosts(conf: cfg.ConfigOpts, databases: Databases, binary: str) -> None:
+    """Map the hosts of a Nova that no cell has yet, for one scheduler of several at a time.
 
-    That is the first by name of those that are up, as among Nova's schedulers.
+    That is the first by name of those that are up, as among Nova's schedulers.  A cell that cannot
+    be used is left to the next run.
     """
-
-    def __init__(self, conf: cfg.ConfigOpts, databases: Databases, binary: str) -> None:
-        self._conf, self._databases, self._binary = conf, databases, binary
-
-    def run(self) -> None:
-        """Map what is new; a cell that cannot be used is left to the next run."""
-        if not self._databases.has_cells or not self._is_first():
-            return
-        mapped: list[str] = []
-        for cell in self._databases.cells():
+    if not databases.has_cells:
+        return
+    with databases.main.read() as connection:
+        known = services.list_all(connection, binary)
+    alive = [each.host for each in known if services.is_up(each, conf.service_down_time)]
+    if min(alive, default=conf.host) < conf.host:
+        return
+    mapped: list[str] = []
+    for cell in databases.cells():
+        try:
+            database = databases.of_cell(cell)
             try:
-                database = self._databases.of_cell(cell)
-                try:
-                    self._map(cell, database, mapped)
-                except FAILURES as error:
-                    raise database.unusable(error) from error
-            except errors.ConfigurationError as problem:
-                LOG.warning("Hosts of cell %s are not mapped: %s", cell.name or cell.uuid, problem)
-        if mapped:
-            LOG.info("Discovered %d new hosts: %s", len(mapped), ",".join(mapped))
+                _map_hosts(cell, database, databases.api, mapped)
+            except FAILURES as error:
+                raise database.unusable(error) from error
+        except errors.ConfigurationError as problem:
+            LOG.warning("Hosts of cell %s are not mapped: %s", cell.name or cell.uuid, problem)
+    if mapped:
+        LOG.info("Discovered %d new hosts: %s", len(mapped), ",".join(mapped))
 
-    def _is_first(self) -> bool:
-        with self._databases.main.read() as connection:
-            known = services.list_all(connection, self._binary)
-        down_time = self._conf.service_down_time
-        alive = [each.host for each in known if services.is_up(each, down_time)]
-        return min(alive, default=self._conf.host) >= self._conf.host
 
-    def _map(self, cell: objects.CellMapping, database: Database, mapped: list[str]) -> None:
-        """Map the new hosts of *cell*; those that nobody else has mapped are added to *mapped*."""
-        living = (compute_nodes.c.deleted == 0, compute_nodes.c.mapped < 1)
-        with database.read() as connection:
-            query = select(compute_nodes.c.id, compute_nodes.c.host).where(*living)
-            hosts = {row.id: row.host for row in connection.execute(query) if row.host}
-        for host in sorted(set(hosts.values())):
-            try:
-                self._databases.api.write_retrying(
-                    partial(rows.insert, table=host_mappings, host=host, cell_id=cell.id)
-                )
-                LOG.info("Host %s is mapped to cell %s (%s)", host, cell.name, cell.uuid)
-                mapped.append(f"{cell.name}:{host}")
-            except db_exception.DBDuplicateEntry:
-                LOG.debug("Host %s was mapped before", host)
+def _map_hosts(
+    cell: objects.CellMapping, database: Database, api: Database, mapped: list[str]
+) -> None:
+    """Map the new hosts of *cell*; those that nobody else has mapped are added to *mapped*."""
+    living = (compute_nodes.c.deleted == 0, compute_nodes.c.mapped < 1)
+    with database.read() as connection:
+        query = select(compute_nodes.c.id, compute_nodes.c.host).where(*living)
+        hosts = {row.id: row.host for row in connection.execute(query) if row.host}
+    for host in sorted(set(hosts.values())):
+        try:
+            api.write_retrying(
+                partial(rows.insert, table=host_mappings, host=host, cell_id=cell.id)
+            )
+            LOG.info("Host %s is mapped to cell %s (%s)", host, cell.name, cell.uuid)
+            mapped.append(f"{cell.name}:{host}")
+        except db_exception.DBDuplicateEntry:
+            LOG.debug("Host %s was mapped before", host)
 
-        def note(connection: Connection) -> None:
-            for some in rows.in_batches(list(hosts)):
-                rows.update(connection, compute_nodes, compute_nodes.c.id.in_(some), mapped=1)
+    def note(connection: Connection) -> None:
+        for some in rows.in_batches(list(hosts)):
+            rows.update(connection, compute_nodes, compute_nodes.c.id.in_(some), mapped=1)
 
-        if hosts:
-            database.write_retrying(note)
+    if hosts:
+        database.write_retrying(note)

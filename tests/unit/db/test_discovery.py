@@ -4,7 +4,7 @@ import pytest
 
 from scheduler.db import migration, services
 from scheduler.db.database import Database
-from scheduler.db.databases import Databases, HostDiscovery
+from scheduler.db.databases import Databases, discover_hosts
 from scheduler.db.rows import utcnow
 from tests.builders import a_conf
 from tests.novas import Nova
@@ -30,7 +30,7 @@ def discover(nova: Nova, main: str = "cell0") -> list[tuple[str, str]]:
     """What is mapped after a run of the scheduler *controller*."""
     databases = Databases(Database(nova.urls[main]), Database(nova.urls["api"]))
     conf = a_conf(DEFAULT__host="controller")
-    HostDiscovery(conf, databases, BINARY).run()
+    discover_hosts(conf, databases, BINARY)
     databases.dispose()
     return [tuple(row) for row in nova.execute("api", MAPPINGS)]
 
