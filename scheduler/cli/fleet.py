@@ -159,7 +159,7 @@ def host_show(command: Base, args: Any) -> dict[str, Any]:
     database = command.database_with(lambda conn: compute_nodes.list_all(conn, host))
     with database.read() as connection:
         node = _choose(connection, host, args.node)
-        service = _service(connection, host, services.COMPUTE_BINARY)
+        service = services.find(connection, host, services.COMPUTE_BINARY)
         found = instances.list_all(connection, host=host, parts=False)
     ratios = Ratios.from_conf(conf)
     ratio_by_name = (("cpu", ratios.cpu), ("ram", ratios.ram), ("disk", ratios.disk))
@@ -194,13 +194,6 @@ def _choose(connection: Connection, host: str, wanted: str | None) -> Any:
             field="--node", reason=f"host {host} has {len(nodes)} nodes, name one: {names}"
         )
     return nodes[0]
-
-
-def _service(connection: Connection, host: str, binary: str) -> objects.Service | None:
-    try:
-        return services.get(connection, host, binary)
-    except errors.ServiceNotFound:
-        return None
 
 
 def _service_fields(service: objects.Service | None, conf: cfg.ConfigOpts) -> dict[str, Any]:
@@ -274,7 +267,7 @@ def service_set(command: Base, args: Any) -> dict[str, Any]:
         values = {"disabled": args.disable, "disabled_reason": args.disable_reason}
     if args.up or args.down:
         values["forced_down"] = args.down
-    database = command.database_with(lambda conn: _service(conn, *name))
+    database = command.database_with(lambda conn: services.find(conn, *name))
     database.write_retrying(lambda conn: services.change(conn, *name, **values))
     with database.read() as connection:
         found = services.get(connection, *name)

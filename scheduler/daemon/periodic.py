@@ -1,6 +1,5 @@
 """Work that is repeated as long as the service runs, and its heartbeats (page service, 2.2, 4)."""
 
-import contextlib
 import datetime
 import random
 import threading
@@ -12,7 +11,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from scheduler import errors, objects
+from scheduler import objects
 from scheduler.concurrency import native
 from scheduler.db import fleet_poll, rows, services
 from scheduler.db.database import FAILURES, Database
@@ -165,11 +164,10 @@ class ServiceHeartbeat:
         return record.last_seen_up is None  # else another worker made it
 
     def _get_or_create(self, connection: Connection) -> objects.Service:
-        with contextlib.suppress(errors.ServiceNotFound):
-            found = services.get(connection, self._host, self._binary)
-            if found.version != SERVICE_VERSION:
-                text = "Updating service version for %s on %s from %s to %s"
-                LOG.info(text, self._binary, self._host, found.version, SERVICE_VERSION)
+        found = services.find(connection, self._host, self._binary)
+        if found is not None and found.version != SERVICE_VERSION:
+            text = "Updating service version for %s on %s from %s to %s"
+            LOG.info(text, self._binary, self._host, found.version, SERVICE_VERSION)
         return services.get_or_create(
             connection,
             self._host,

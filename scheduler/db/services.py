@@ -16,9 +16,15 @@ COMPUTE_BINARY = "nova-compute"
 DEFAULTS = {"report_count": 0, "disabled": False, "forced_down": False}
 
 
+def find(connection: Connection, host: str, binary: str) -> objects.Service | None:
+    """The living service *binary* of *host*, or None."""
+    found = rows.read(connection, services, *_is(host, binary))
+    return rows.to_object(objects.Service, found[0]) if found else None
+
+
 def get(connection: Connection, host: str, binary: str) -> objects.Service:
     """The living service *binary* of *host*; raises ServiceNotFound."""
-    found = _find(connection, host, binary)
+    found = find(connection, host, binary)
     if found is None:
         raise errors.ServiceNotFound(service_id=f"{binary} on {host}")
     return found
@@ -45,7 +51,7 @@ def get_or_create(
     *disabled* and *reason* are for a new row only.  A sibling that inserts it at the same moment
     is no error: its row is the one.
     """
-    found = _find(connection, host, binary)
+    found = find(connection, host, binary)
     if found is None:
         key = {"host": host, "binary": binary, "topic": topic}
         new = {**DEFAULTS, **key, "disabled": disabled, "disabled_reason": reason}
@@ -53,7 +59,7 @@ def get_or_create(
             with connection.begin_nested():
                 rows.insert(connection, services, **new, version=version)
         except db_exception.DBDuplicateEntry as error:
-            if _find(connection, host, binary) is None:
+            if find(connection, host, binary) is None:
                 raise errors.AlreadyExists(kind="service of topic", name=topic) from error
         found = get(connection, host, binary)
     if found.version != version:
@@ -89,8 +95,3 @@ def change(connection: Connection, host: str, binary: str, **values: Any) -> Non
 
 def _is(host: str, binary: str) -> tuple[ColumnElement[bool], ...]:
     return (services.c.host == host, services.c.binary == binary, services.c.deleted == 0)
-
-
-def _find(connection: Connection, host: str, binary: str) -> objects.Service | None:
-    found = rows.read(connection, services, *_is(host, binary))
-    return rows.to_object(objects.Service, found[0]) if found else None

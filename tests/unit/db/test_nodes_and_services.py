@@ -52,9 +52,9 @@ def test_losing_the_race_for_the_row_gives_the_winner_s(database: Database, monk
     with database.write() as conn:
         winner = make(conn)
     searches = iter([None])
-    find = services._find
+    find = services.find
     # The first look came before the winner's commit.
-    monkeypatch.setattr(services, "_find", lambda *args: next(searches, find(*args)))
+    monkeypatch.setattr(services, "find", lambda *args: next(searches, find(*args)))
     with database.write() as conn:
         assert make(conn).id == winner.id
         assert len(columns(conn, services_table)) == 1
