@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from oslo_log import log as logging
@@ -17,14 +17,14 @@ from scheduler.db.database import FAILURES
 from scheduler.db.databases import Databases
 from scheduler.explain.rendering import Paper
 from scheduler.introspection.what_if import Overlay
-from scheduler.planning import page
 from scheduler.planning.mover import Mover
 from scheduler.planning.moves import Plan
 from scheduler.planning.plans import Planner
-from scheduler.replay import database_fleet
+from scheduler.replay import database_fleet, pages
 
 LOG = logging.getLogger(__name__)
 
+_HEADS: Final = ("wave", "server", "from", "to", "MB", "vCPUs", "GB", "reason", "alternates")
 _MOST_MOVES: Final = 10_000
 #: Most time for finding room after a refusal, and for reading hosts and servers before that.
 SEARCH_SECONDS: Final = 1.0
@@ -64,7 +64,7 @@ def _planned(self: Any, args: Any, conf: Any, plan: Callable[[Planner], Plan]) -
         self.status = exit_codes.FAILURE
     found = made.to_dict()
     if args.output is not None:
-        command.write_page(args.output, page.to_html(found))
+        command.write_page(args.output, _to_html(found))
     return {**found, "shell": list(made.shell())} if args.shell else found
 
 
@@ -75,17 +75,61 @@ def _show(self: Any, found: Mapping[str, Any]) -> None:
         return
     # Terminals wrap what is wider than they are; names can be copied then.
     console = Paper(file=self.app.stdout, width=1000, highlight=False, markup=False)
-    console.print(page.summary(found), soft_wrap=True)
+    console.print(_summary(found), soft_wrap=True)
     if found["moves"]:
-        table = Table(*page.HEADS, box=box.SIMPLE)
-        for row in page.rows(found):
+        table = Table(*_HEADS, box=box.SIMPLE)
+        for row in _rows(found):
             table.add_row(*row)
         console.print(table)
-    for line in page.stuck_lines(found):
+    for line in _stuck_lines(found):
         console.print(line, soft_wrap=True)
     for name, before in found["before"].items():
         after = found["after"][name]
         console.print(f"{name.replace('_', ' ')}: {before} -> {after}")
+
+
+def _summary(found: Mapping[str, Any]) -> str:
+    """One line on what the plan reaches."""
+    waves = max((each["wave"] for each in found["moves"]), default=0)
+    hosts = f" ({', '.join(sorted(set(found['hosts'])))})" if found["hosts"] else ""
+    cut = "; the time was over before the search" if found["is_cut_off"] else ""
+    return (
+        f"{found['goal']}: {found['reached']} of {found['wanted']}{hosts}, "
+        f"{len(found['moves'])} moves in {waves} waves{cut}"
+    )
+
+
+def _rows(found: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The moves as rows of a table under _HEADS."""
+    for each in found["moves"]:
+        numbers = (each["memory_mb"], each["vcpus"], each["disk_gb"])
+        names = (each["wave"], each["server"], each["source"], each["target"])
+        alternates = ", ".join(each["alternates"]) or "-"
+        yield [*map(str, (*names, *numbers)), each["reason"], alternates]
+
+
+def _stuck_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each server that stays."""
+    for each in found["stuck"]:
+        where = f" on {each['host']}" if each["host"] else ""
+        yield f"{each['server']}{where} stays: {each['reason']}"
+
+
+def _to_html(found: Mapping[str, Any]) -> str:
+    """The page of a plan in the form of ``Plan.to_dict``."""
+    fleets = (found["before"], found["after"])
+    lines = {name: list(enumerate(shares, 1)) for name, shares in found["memory"].items()}
+    return pages.page(
+        "plan.html",
+        title="Plan of moves",
+        summary=_summary(found),
+        counts=[[name.replace("_", " "), *(each[name] for each in fleets)] for name in fleets[0]],
+        memory=list(lines),
+        chart=pages.line_chart("Share of the memory of each host", lines),
+        heads=_HEADS,
+        rows=list(_rows(found)),
+        stuck=list(_stuck_lines(found)),
+    )
 
 
 _planning = functools.partial(command.on_tables, command.Text, show=_show)
