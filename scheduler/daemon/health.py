@@ -39,10 +39,6 @@ class Check:
     message: str
 
 
-def _nothing() -> None:
-    """Stand for a part that is not made yet."""
-
-
 @dataclass(frozen=True)
 class WorkerHealth:
     """The checks of one worker; the functions give what they look at, None before it is made.
@@ -53,8 +49,8 @@ class WorkerHealth:
     in_flight: InFlightRequests
     stuck_seconds: float
     stage: Callable[[], Stage]
-    manager: Callable[[], Any] = _nothing
-    consumer: Callable[[], Server | None] = _nothing
+    manager: Callable[[], Any] = lambda: None
+    consumer: Callable[[], Server | None] = lambda: None
     refused_reload: Callable[[], bool] = bool
 
     def liveness(self) -> list[Check]:
