@@ -8,7 +8,7 @@ Reference page conductor, sections 5 (step 6.2) and 7.
 import datetime
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -134,7 +134,8 @@ class AlternateClaims(Claims):
             **amounts.to_columns(amount),
         }
         for _attempt in range(ATTEMPTS):
-            host, before, others = self._claims_on(values)
+            host, own, others = self._claims_on(values)
+            before = [each for each in own if each.request_id == values["request_id"]]
             if any((each.host, each.node) == (values["host"], values["node"]) for each in before):
                 return True  # claimed before, by a delivery of the same message
             with self._fleet.read() as conn:
@@ -155,7 +156,7 @@ class AlternateClaims(Claims):
             mine = found.get(uuid)
             if mine is not None and mine.vm_state not in (None, BUILDING):
                 values["source_host"] = mine.host
-            if self._write(values, host, [each.id for each in before]):
+            if self._write(values, host, *([each.id for each in some] for some in (own, before))):
                 return True
         LOG.warning("Host %s could not be claimed: others were faster", selection.service_host)
         return False
@@ -171,8 +172,8 @@ class AlternateClaims(Claims):
 
         self._database.write_retrying(close)
 
-    def _claims_on(self, values: dict[str, Any]) -> tuple[Any, list[Any], list[Any]]:
-        """The host's row, claims written for the same request, and those of others there.
+    def _claims_on(self, values: dict[str, Any]) -> tuple[Any, Sequence[Any], list[Any]]:
+        """The host's row, the claims of the instance, and those of others there.
 
         The generation is read before the claims, and these before instances and reports.  While
         schedulers write lost claims again, it waits: each of these moves the generation on.
@@ -187,9 +188,8 @@ class AlternateClaims(Claims):
         if held_seconds > 0:
             LOG.info("Lost claims are written again; waiting %.1f s", held_seconds)
             self.pause(held_seconds)
-        before = [each for each in own if each.request_id == values["request_id"]]
         others = [each for each in claimed if each.node == key[1] and each.consumer_uuid != uuid]
-        return host, before, others
+        return host, own, others
 
     def _put(
         self, table: HostTable, report: Any, claimed: list[Any], found: Mapping[str, Any]
@@ -203,14 +203,14 @@ class AlternateClaims(Claims):
             if end_of(terms, instance, reported_at, now) is None:
                 consume(table, row, amounts.of_row(each, self._fitting))
 
-    def _write(self, values: dict[str, Any], host: Any, aside: list[int]) -> bool:
-        """Claim as *values* say; the claims *aside* make way.  False if others were faster."""
+    def _write(self, values: dict[str, Any], host: Any, *ids: list[int]) -> bool:
+        """Claim as *values* say; claims with these *ids* make way.  False if others were faster."""
         now, move = db_rows.utcnow(), Move.from_row(host)
         times = {"created_at": now, "expires_at": now + self._expiry}
         several = [{**values, **move.made, **times}]
         try:
             self._database.write_retrying(
-                lambda conn: claim_rows.claim(conn, [move], several, now, aside)
+                lambda conn: claim_rows.claim(conn, [move], several, now, *ids)
             )
         except (claim_rows.Moved, db_exception.DBDuplicateEntry):
             LOG.debug("Others have just claimed for %s or on its host", values["consumer_uuid"])

@@ -75,8 +75,8 @@ def _written(
             moves=moves.values(),
             values=values,
             now=now,
+            replaced=[row.id for row in found],
             aside=aside,
-            replaced=[row.id for row in found],  # what came since may be of a later request
         )
         try:
             database.write_retrying(write)

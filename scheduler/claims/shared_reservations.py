@@ -48,11 +48,13 @@ class Claim:
     """The claim of one reservation as this worker knows it, with its row once it has one.
 
     Its decision *is_valid* until a foreign claim on the host is counted; *since* is the number of
-    the first read that must find the claim, None while it is not written.
+    the first read that must find the claim, None while it is not written.  The claims *replaced*
+    are those that its consumer had when it was decided.
     """
 
     consumer: str
     is_valid: bool = False
+    replaced: Sequence["Claim"] = ()
     row: Any = None
     since: int | None = None
 
@@ -103,7 +105,8 @@ class SharedReservations(Reservations):
     def _reserved(self, reservation: Reservation, name: str | None) -> None:
         """See the base class: a claim is to be made of it."""
         consumer = name or f"{UNNAMED}{secrets.token_hex(8)}"
-        reservation.claim = Claim(consumer, reservation.key in self.counted)
+        earlier = [each.claim for each in self.of((name,)) if each is not reservation]
+        reservation.claim = Claim(consumer, reservation.key in self.counted, earlier)
         if reservation.key not in self.counted:
             self.reader.want_all()
 

@@ -188,14 +188,16 @@ class ClaimWriter:
         """Write the claims of *batch*; those *aside* make way."""
         moves = {key: moves[key] for one in batch for key in one.keys}
         values = [each for one in batch for each in _values(one, moves)]
+        reservations = [each for one in batch for each in one.decided.reservations]
+        earlier = [claim.row for each in reservations for claim in each.claim.replaced]
+        replaced = [row.id for row in earlier if row is not None]
         self.reservations.in_flight = {move.generation for move in moves.values()}
         try:
-            rows = self._write_rows(moves, values, aside)
+            rows = self._write_rows(moves, values, replaced, aside)
             with self.lock:
                 if not rows.keys() >= {*_consumers(batch)}:
                     self._end(batch)
                     return
-                reservations = [each for one in batch for each in one.decided.reservations]
                 self.reservations.written(reservations, moves, rows, values)
                 for one in batch:
                     one.result = Booked(one.decided.selections)
@@ -203,14 +205,14 @@ class ClaimWriter:
             self.reservations.in_flight = set()
 
     def _write_rows(
-        self, moves: dict[Key, Move], values: list[Values], aside: Iterable[int]
+        self, moves: dict[Key, Move], values: list[Values], *ids: Iterable[int]
     ) -> dict[str, Any]:
         """The rows of the claims that were written, by consumer: all of them, or none."""
         now = utc(self.reservations.clock())
 
         def claim(conn: Connection) -> Sequence[Any]:
             try:
-                return claim_rows.claim(conn, moves.values(), values, now, aside)
+                return claim_rows.claim(conn, moves.values(), values, now, *ids)
             except FAILURES as error:
                 if is_lock_timeout(error):
                     raise _LockedTooLong from error

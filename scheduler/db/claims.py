@@ -251,10 +251,9 @@ _MARIADB = """BEGIN NOT ATOMIC
     START TRANSACTION;
     UPDATE claim_hosts SET generation = CASE id {next} END WHERE {expected};
     IF ROW_COUNT() = {hosts} THEN
-        UPDATE claims FORCE INDEX (uniq_claims0consumer_uuid0request_id)
-            SET closed_at = COALESCE(closed_at, %s),
+        UPDATE claims FORCE INDEX (PRIMARY) SET closed_at = COALESCE(closed_at, %s),
             consumer_uuid = IF(id IN ({aside}), CONCAT('aside-', id), consumer_uuid)
-        WHERE consumer_uuid IN ({consumers}) AND ({is_replaced} OR id IN ({aside}));
+        WHERE id IN ({replaced}) AND consumer_uuid IN ({consumers});
         INSERT INTO claims ({names}) VALUES {values};
         COMMIT;
         SELECT {read} FROM claims WHERE consumer_uuid IN ({consumers}) AND generation IN ({made});
@@ -278,8 +277,7 @@ WITH locked AS (
     UPDATE claims SET closed_at = COALESCE(closed_at, %s),
         consumer_uuid = CASE WHEN id = ANY(%s::int[]) THEN 'aside-' || id ELSE consumer_uuid END
     FROM fit
-    WHERE consumer_uuid = ANY(%s::text[]) AND ({is_replaced} OR id = ANY(%s::int[]))
-    RETURNING id
+    WHERE id = ANY(%s::int[]) AND consumer_uuid = ANY(%s::text[]) RETURNING id
 )
 INSERT INTO claims ({names}) SELECT {names}
 FROM json_populate_recordset(NULL::claims, %s::json), fit
@@ -287,15 +285,12 @@ WHERE (SELECT count(*) FROM replaced) >= 0 RETURNING {read}"""
 
 
 class _Write(NamedTuple):
-    """Hosts to move on, claims to insert, ids of those to set aside; and when it is.
-
-    *is_replaced* is the condition for other claims of the consumers that are closed.
-    """
+    """Hosts to move on, claims to insert, ids of those to close and, among them, to set aside."""
 
     moves: list[Move]
     values: Sequence[Values]
+    replaced: list[int]
     aside: list[int]
-    is_replaced: str
     now: datetime.datetime
 
     @property
@@ -314,19 +309,18 @@ def claim(
     moves: Iterable[Move],
     values: Sequence[Values],
     now: datetime.datetime,
+    replaced: Iterable[int] = (),
     aside: Iterable[int] = (),
-    replaced: Collection[int] | None = None,
 ) -> Sequence[Any]:
     """Move hosts on and insert claims as *values* say, or raise Moved: all or nothing.
 
-    Open claims of the same consumers are closed *now*, or those with the ids *replaced* if these
-    are given.  Those with the ids *aside* lose the name of their consumer, too, as a claim of the
-    same request is among the *values*.  A round trip on MariaDB and PostgreSQL where *connection*
-    commits each statement; elsewhere its transaction is to be rolled back.  Returns the rows
-    without their answers; raises like :func:`insert`.
+    Claims of the same consumers with the ids *replaced* are closed *now*.  Those with the ids
+    *aside* lose the name of their consumer, too, as a claim of the same request is among the
+    *values*.  A round trip on MariaDB and PostgreSQL where *connection* commits each statement;
+    elsewhere its transaction is to be rolled back.  Returns the rows without their answers; raises
+    like :func:`insert`.
     """
-    is_replaced = "closed_at IS NULL" if replaced is None else f"id IN ({_texts(replaced)})"
-    write = _Write(sorted(moves), values, sorted(aside), is_replaced, now)
+    write = _Write(sorted(moves), values, sorted({*replaced, *aside}), sorted(aside), now)
     if connection.dialect.name == "postgresql":
         way = _claim_on_postgresql
     else:
@@ -336,12 +330,10 @@ def claim(
 
 def _claim_on_postgresql(connection: Connection, write: _Write) -> Sequence[Any]:
     found = connection.exec_driver_sql(
-        _POSTGRESQL.format(
-            names=", ".join(VALUES), read=_READ_NAMES, is_replaced=write.is_replaced
-        ),
+        _POSTGRESQL.format(names=", ".join(VALUES), read=_READ_NAMES),
         (
             *(list(each) for each in zip(*write.moves, strict=True)),
-            *(len(write.moves), write.now, write.aside, write.consumers, write.aside),
+            *(len(write.moves), write.now, write.aside, write.replaced, write.consumers),
             json.dumps(write.values, default=str),
         ),
     ).all()
@@ -358,7 +350,7 @@ def _claim_on_mariadb(connection: Connection, write: _Write) -> Sequence[Any]:
             f"id = {number} AND generation = {expected}" for number, expected, _after in write.moves
         ),
         hosts=len(write.moves),
-        is_replaced=write.is_replaced,
+        replaced=_texts(write.replaced),
         aside=_texts(write.aside),
         names=", ".join(VALUES),
         values=", ".join(f"({row})" for _each in write.values),
@@ -386,7 +378,7 @@ def _claim_stepwise(connection: Connection, write: _Write) -> Sequence[Any]:
     name, closed_at = claims.c.consumer_uuid, claims.c.closed_at
     of_consumers, is_aside = name.in_(write.consumers), claims.c.id.in_(write.aside)
     other = sa.literal("aside-").concat(sa.cast(claims.c.id, sa.Text))
-    replace = claims.update().where(of_consumers, sa.or_(sa.text(write.is_replaced), is_aside))
+    replace = claims.update().where(claims.c.id.in_(write.replaced), of_consumers)
     values = {name: sa.case((is_aside, other), else_=name)}
     connection.execute(
         replace.values({**values, closed_at: sa.func.coalesce(closed_at, write.now)})

@@ -60,10 +60,10 @@ def planted(name: str | None) -> Iterator[None]:
 # --- statements -----------------------------------------------------------------------------
 
 
-def _claim_in_two(connection: Any, moves: Any, values: Any, now: Any, aside: Any = ()) -> Any:
+def _claim_in_two(connection: Any, moves: Any, values: Any, now: Any, *ids: Any) -> Any:
     several = sorted(moves)
     connection.write(lambda one: statements._swap(one, several))
-    return _CLAIM(connection, (), values, now, aside)
+    return _CLAIM(connection, (), values, now, *ids)
 
 
 def _swap_unsorted(one: Any, moves: Any) -> None:
@@ -170,9 +170,9 @@ def _write_later(self: Any, request_id: str, decided: Any) -> Any:
     return _WRITE(self, request_id, decided)
 
 
-def _write_rows(self: Any, moves: Any, values: Any, aside: Any) -> Any:
+def _write_rows(self: Any, moves: Any, values: Any, *ids: Any) -> Any:
     made_up = (statements.Row(id=-n, closed_at=None, **each) for n, each in enumerate(values, 1))
-    found = _WRITE_ROWS(self, moves, values, aside)
+    found = _WRITE_ROWS(self, moves, values, *ids)
     return found or {row.consumer_uuid: row for row in made_up}
 
 

@@ -267,31 +267,28 @@ def claim(
     moves: Iterable[Any],
     values: Sequence[Mapping[str, Any]],
     now: datetime.datetime,
+    replaced: Collection[int] = (),
     aside: Collection[int] = (),
-    replaced: Collection[int] | None = None,
 ) -> Sequence[Any]:
-    moves = sorted(moves)
-    several = list(values)
+    moves, several = sorted(moves), list(values)
     consumers = {each["consumer_uuid"] for each in several}
+
+    def replace(one: Transaction) -> None:
+        _replace(one, {*replaced, *aside}, consumers, now, aside)
+
     if not is_atomic(connection.dialect):
         connection.write(lambda one: _swap(one, moves))
-        connection.write(lambda one: _replace(one, _of(one, consumers), now, aside, replaced))
+        connection.write(replace)
         return connection.write(lambda one: _insert(one, several))
 
     def run(one: Transaction) -> Sequence[Any]:
-        is_seen = one.server.dialect_name == "postgresql"
-        seen = _of(one, consumers) if is_seen else []
         _swap(one, moves)
-        _replace(one, seen if is_seen else _of(one, consumers), now, aside, replaced)
+        replace(one)
         found = _insert(one, several)
         one.server.kernel.point("commit")
         return found
 
     return connection.write(run)
-
-
-def _of(one: Transaction, consumers: Collection[str]) -> list[int]:
-    return sorted(row.id for row in one.rows(CLAIMS) if row.consumer_uuid in consumers)
 
 
 def _swap(one: Transaction, moves: Moves) -> None:
@@ -325,21 +322,18 @@ def _matches(one: Transaction, number: int, expected: int) -> bool:
 
 def _replace(
     one: Transaction,
-    numbers: Iterable[int],
+    numbers: Collection[int],
+    consumers: Collection[str],
     now: datetime.datetime,
     aside: Collection[int],
-    replaced: Collection[int] | None,
 ) -> None:
-    """Close what is open, or what is *replaced*, and rename what is to be set aside."""
+    """Close what is open of these claims, and rename what is to be set aside."""
 
     def found(number: int) -> Row | None:
         row = one.get(CLAIMS, number)
-        if row is None or number in aside:
-            return row
-        is_replaced = row.closed_at is None and (replaced is None or number in replaced)
-        return row if is_replaced else None
+        return row if row and row.consumer_uuid in consumers else None
 
-    for number in numbers:
+    for number in sorted(numbers):
         if found(number) is not None:
             one.lock(CLAIMS, number)
         if (row := found(number)) is None:

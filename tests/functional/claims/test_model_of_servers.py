@@ -36,9 +36,9 @@ CASES = {
     "one of two has moved": "a claim i1 h1 1 11 h2 2 12, b news",
     "two hosts": "a claim i1 h1 10 11 h2 2 12, b news",
     "it has an answer": "a claim i0 h1 10 11, b claim i1 h1 10 12, b news",
-    "another request": "a request two, a claim i0 h2 2 11, b close i0, b news",
-    "written again": "a request two, a again i0 h1 10 11, "
-    "a request three, a again i0 h2 2 12, b news",
+    "another request": "a request two, a replace i0 h1 10 11, b close i0, b news",
+    "a third one": "a request two, a replace i0 h1 10 11, a request three, "
+    "a replace i0 h2 2 12, b news",
     "hosts are gone": "a forget, b claim i1 h1 10 11, b news",
     "makes way": "a aside i0 h2 2 11, b news, b aside i0 h1 10 12, a news",
     "a closed one makes way": "a close i0, b aside i0 h1 10 11, a news",
@@ -50,7 +50,7 @@ CASES = {
     "twice at once": "a begin, a insert i1, b claim i1 h1 10 11, a commit, b end, b insert i2",
     "only once": "a begin, a insert i1, b claim i1 h1 10 11, a rollback, b end, b news",
     "closed as it makes way": "a begin, a close i0, b aside i0 h1 10 11, a commit, b end, b news",
-    "replaced as it is closed": "a begin, a close i0, b request two, b claim i0 h1 10 11, "
+    "replaced as it is closed": "a begin, a close i0, b request two, b replace i0 h1 10 11, "
     "a rollback, b end, b news",
     "late": "a begin, a insert i1, b insert i2, b news, a commit, b news",
     "not in the way": "a begin, a close i0, b claim i1 h1 10 11, b end, a commit, b news",
@@ -96,21 +96,21 @@ class Session:
     def _request(self, _ids, request_id):
         self.request_id = request_id
 
-    def _claim(self, ids, consumer, *words, aside=(), replaced=None):
+    def _claim(self, ids, consumer, *words, replaced=(), aside=()):
         moves, values = [], []
         for host, before, after in zip(words[::3], words[1::3], words[2::3], strict=True):
             moves.append(claim_rows.Move(ids[host], int(before), int(after)))
             row = claim_rows.refusal(consumer + host * bool(moves[1:]), self.request_id, "{}", NOW)
             several = {"host": host, "generation": int(after), "previous": int(before)}
             values.append({**row, **several, "closed_at": None})
-        found = claim_rows.claim(self.connection, moves, values, LATER, aside, replaced)
+        found = claim_rows.claim(self.connection, moves, values, LATER, replaced, aside)
         return sorted((row.consumer_uuid, row.generation) for row in found)
 
     def _aside(self, ids, consumer, *words):
         aside = [row.id for row in claim_rows.of_consumers(self.connection, [consumer])]
         return self._claim(ids, consumer, *words, aside=aside)
 
-    def _again(self, ids, consumer, *words):
+    def _replace(self, ids, consumer, *words):
         return self._claim(ids, consumer, *words, replaced=[ids["first"]])
 
     def _insert(self, _ids, consumer):

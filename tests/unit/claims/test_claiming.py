@@ -51,9 +51,9 @@ def found(database):
     return generations, {row.consumer_uuid: row for row in all_rows}
 
 
-def claim(session, moves, values, aside=()):
+def claim(session, moves, values, replaced=(), aside=()):
     now = rows.utcnow()
-    return session.run(lambda conn: claim_rows.claim(conn, moves, values, now, aside))
+    return session.run(lambda conn: claim_rows.claim(conn, moves, values, now, replaced, aside))
 
 
 def test_all_is_written_as_it_was_given(database, session, hosts):
@@ -102,8 +102,8 @@ def of_consumer(database, name):
 def test_the_claim_of_an_earlier_request_is_closed(database, session, hosts):
     name = a_name()
     for number, request_id in enumerate(("req-1", "req-2"), 5):
-        step = [Move(hosts["h1"], number, number + 1)]
-        claim(session, step, [a_claim(name, request_id=request_id)])
+        step, before = [Move(hosts["h1"], number, number + 1)], of_consumer(database, name)
+        claim(session, step, [a_claim(name, request_id=request_id)], before)
     found = of_consumer(database, name)
     assert [*found.values()] == [("req-1", False), ("req-2", True)]
 
@@ -113,7 +113,7 @@ def test_a_claim_of_the_same_request_is_set_aside(database, session, hosts):
     claim(session, [Move(hosts["h1"], 5, 6)], [a_claim(name)])
     claim(session, [Move(hosts["h1"], 6, 7)], [a_claim(other)])
     [before] = of_consumer(database, name)
-    claim(session, [Move(hosts["h1"], 7, 8)], [a_claim(name)], [before])
+    claim(session, [Move(hosts["h1"], 7, 8)], [a_claim(name)], aside=[before])
     found = of_consumer(database, name)
     assert [*found.values()] == [("req-1", True)]
     assert before not in found

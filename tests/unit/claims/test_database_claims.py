@@ -285,3 +285,13 @@ def test_a_request_of_which_a_part_is_gone_is_decided_anew(fleet, worker):
         conn.execute(tables.claims.delete().where(tables.claims.c.consumer_uuid == names[0]))
     hosts = two.hosts("req-1", GB, *names)
     assert fleet.claims() == dict(zip(names, hosts, strict=True))
+
+
+def test_a_decision_that_is_held_back_closes_no_later_claim(fleet, worker):
+    one, two, name = worker(), worker(), a_name()
+    fleet.wait_for_host(name, GB)
+    held_back = one.decide("req-1", GB, name)
+    (later,) = two.hosts("req-2", GB, name, ignore_hosts=held_back.hosts)
+    assert isinstance(held_back.book(), Booked)
+    with fleet.database.read() as conn:
+        assert {row.host for row in claim_rows.list_all(conn)} == {later, *held_back.hosts}
