@@ -18,10 +18,13 @@ from scheduler.db.databases import Databases
 from scheduler.db.rows import utcnow
 from tests.builders import a_conf, a_request, put_node
 from tests.servers.placement import Placement
+from tests.world import fleet as world_fleet
 
 PROJECT, USER = "a" * 32, "b" * 32
 MB, DISK_GB, VCPUS = 4096, 100, 16
 OWNED = ("OWNER_NOVA",)
+#: Twice the memory that Placement knows: Placement decides.
+REPORT = {"memory_mb": 2 * MB, "free_ram_mb": 2 * MB, "ram_allocation_ratio": 1.0}
 
 
 class Context:
@@ -32,26 +35,6 @@ class Context:
     def __init__(self, request_id: str, *, is_redelivered: bool = False) -> None:
         self.request_id = request_id
         self.is_redelivered = is_redelivered
-
-
-def a_report(**values: Any) -> dict[str, Any]:
-    """What a host of twice the size that Placement knows reports: Placement decides."""
-    return {
-        "vcpus": VCPUS,
-        "vcpus_used": 0,
-        "memory_mb": 2 * MB,
-        "memory_mb_used": 0,
-        "free_ram_mb": 2 * MB,
-        "local_gb": 1000,
-        "local_gb_used": 0,
-        "free_disk_gb": 1000,
-        "hypervisor_type": "QEMU",
-        "hypervisor_version": 7002000,
-        "cpu_info": "{}",
-        "ram_allocation_ratio": 1.0,
-        "stats": {"num_instances": "0", "io_workload": "0"},
-        **values,
-    }
 
 
 class Fleet:
@@ -73,7 +56,7 @@ class Fleet:
             registration.put_services(conn, [host], 74)
             found = sa.select(tables.services.c.id).where(tables.services.c.host == host)
             services.heartbeat(conn, conn.execute(found).scalars().all(), utcnow())
-            put_node(conn, host, host, a_report(**(report or {})))
+            put_node(conn, host, host, {**world_fleet.node(host), **REPORT, **(report or {})})
             (node,) = [each for each in compute_nodes.list_all(conn) if each.host == host]
         self.nodes[host] = node.uuid
         if known:

@@ -7,11 +7,10 @@ import itertools
 import pytest
 import sqlalchemy as sa
 
-from scheduler.db import migration, tables
-from scheduler.db.database import Database
+from scheduler.db import tables
 from scheduler.db.fleet import FleetReader
 from tests.builders import put_node
-from tests.unit.db.builders import node_values, without_triggers
+from tests.unit.db.builders import node_values
 
 OVERLAP = datetime.timedelta(seconds=60)
 
@@ -91,33 +90,6 @@ def test_no_change_is_lost_with_a_connection(database, reader):
         assert changes_of(reader, full=False) == {"h1": 2048}
     finally:
         sa.event.remove(database.engine, "after_cursor_execute", cut)
-
-
-def test_what_is_committed_late_is_found_beside_the_reads(empty_url):
-    database = Database(empty_url)
-    migration.sync(database)
-    without_triggers(database)
-    began, second = now(), datetime.timedelta(seconds=1)
-
-    def stamp(**values):
-        with database.write() as connection:
-            connection.execute(sa.update(tables.compute_nodes).values(values))
-
-    report(database, "late", 4096)
-    stamp(created_at=began - 3600 * second)
-    reader = FleetReader(database, 3 * second)
-    changes = reader.read(began)
-    assert len(list(changes.nodes)) == 1
-    stamp(free_ram_mb=1, updated_at=began - 30 * second)
-    found = []
-    for later in (second, 62 * second):
-        (beside,) = reader.read_beside(began + later)
-        changes = reader.read(began + later)
-        found.append([(row.host, row.free_ram_mb) for row in changes.nodes])
-        assert (beside.full, changes.full) == (False, False)
-    assert found == [[], [("late", 1)]]
-    assert changes.late_rows == 1
-    database.dispose()
 
 
 def test_an_interrupted_read_keeps_no_snapshot(database, reader):
