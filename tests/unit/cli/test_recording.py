@@ -161,14 +161,3 @@ def test_bad_files_are_named_or_used_as_far_as_they_go(run, segment, verb, chang
     is_empty = (verb, decisions) == ("replay", 0)
     assert status == (exit_codes.FAILURE if is_empty else exit_codes.OK)
     assert ("it has no decisions" if is_empty else f": {decisions},") in out + err
-
-
-def test_a_flavor_that_no_host_fits_is_named_with_its_line(run, segment):
-    words = ["replay", str(segment), "--fleet", "4 × 64 cores/1 GiB"]
-    words += ["--set", "ram_allocation_ratio=0.5"]
-    status, _out, err = run(*words)
-    assert status == exit_codes.FAILURE
-    assert f"error: {segment}, line 2: flavor m1.tiny: No host fits" in err
-    status, out, _err = run(*words, "--lenient")
-    assert status == exit_codes.OK
-    assert f"\n{segment}, line 2: flavor m1.tiny: No host fits" in out

@@ -13,6 +13,7 @@ from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
 from tests.builders import a_conf
 from tests.unit.conductor_stub import builders
+from tests.unit.objects import wire_samples
 
 DEADLINE_SECONDS = 20
 BUILD, END, RESIZE = "build_and_run_instance", "terminate_instance", "prep_resize"
@@ -91,18 +92,12 @@ def read(method):
     """The arguments of the recorded order, as its sender had them."""
     as_dicts = ("image", "filter_properties", "limits")
     found = {
-        name: value if name in as_dicts else decoded(value)
+        name: value if name in as_dicts else wire_samples.decoded(value)
         for name, value in builders.wire(RECORDINGS[method]).items()
     }
     if method == RESIZE:
         found["migration"] = None  # none is kept here
     return found if method == END else {**found, "legacy_spec": {"num_instances": 1}}
-
-
-def decoded(value):
-    if isinstance(value, list):
-        return [decoded(each) for each in value]
-    return objects.from_primitive(value) if isinstance(value, dict) else value
 
 
 def without_changes(value):

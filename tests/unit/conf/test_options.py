@@ -143,11 +143,6 @@ def test_which_spelling_wins(tmp_path, texts, value):
     assert build(tmp_path, *texts).scheduler.max_attempts == value
 
 
-def test_environment_beats_files(tmp_path, monkeypatch):
-    monkeypatch.setenv("OS_SCHEDULER__MAX_ATTEMPTS", "9")
-    assert build(tmp_path, NEW).scheduler.max_attempts == 9
-
-
 def test_spellings_of_a_repeatable_option_add_up(tmp_path):
     conf = build(
         tmp_path,

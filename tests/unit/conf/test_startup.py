@@ -14,7 +14,6 @@ from oslo_config import cfg
 from oslo_context import context as oslo_context
 from oslo_log import log as oslo_log
 
-import scheduler
 from scheduler import concurrency, errors, exit_codes
 from scheduler.conf import check, default, startup
 from scheduler.rpc.context import RequestContext
@@ -43,11 +42,6 @@ def end_of(*argv):
     with pytest.raises(SystemExit) as ended:
         parse(*argv)
     return ended.value.code
-
-
-def test_version_is_bare(capsys, home):
-    assert end_of("--version") == exit_codes.OK
-    assert capsys.readouterr().out == f"{scheduler.__version__}\n"
 
 
 @pytest.mark.parametrize(

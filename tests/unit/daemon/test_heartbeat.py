@@ -63,23 +63,6 @@ def test_version_is_brought_up_to_date(database, caplog):
     assert text in caplog.text
 
 
-def test_beats_count_on(database):
-    heartbeat = a_heartbeat(database)
-    heartbeat.register()
-    heartbeat.beat()
-    heartbeat.beat()
-
-    (row,) = rows(database)
-    assert row.report_count == 2
-    assert row.last_seen_up is not None
-    assert row.last_seen_up.microsecond == 0
-
-    again = a_heartbeat(database)
-    again.register()
-    again.beat()
-    assert rows(database)[0].report_count == 3
-
-
 def test_failure_and_recovery(database, caplog):
     caplog.set_level("INFO")
     heartbeat = a_heartbeat(database)
@@ -99,7 +82,7 @@ def test_failure_and_recovery(database, caplog):
     heartbeat.beat()
 
     assert caplog.text.count("Recovered from being unable to report status.") == 1
-    assert rows(database)[0].last_seen_up is not None
+    assert rows(database)[0].last_seen_up.microsecond == 0
 
 
 def test_deleted_row_is_made_again(database, caplog):

@@ -101,19 +101,6 @@ def test_an_api_url_that_cannot_be_used_names_its_option(configured, make_url, a
     assert "hidden" not in str(caught.value)
 
 
-def test_what_is_missing_is_one_line(configured, make_url):
-    nova = Nova(make_url, NEWTON)
-    nova.add_main([])
-    main, api = inspection.configured(configured(nova.urls["main"], nova.urls["api"]))
-    assert (main.version, api.version) == ("334", "22")
-    assert (
-        "it lacks 14 tables or columns, which count as NULL: block_device_mapping." in main.line()
-    )
-    assert "compute_nodes.mapped" in main.line()
-    assert "cell_mappings.disabled" in api.line()
-    assert "\n" not in main.line() + api.line()
-
-
 def test_read_only_means_that_nothing_is_written(configured, make_url):
     nova = Nova(make_url)
     nova.add_cell("a", ["a1"])

@@ -92,12 +92,3 @@ def test_wishes_that_no_filter_asked_about(semantics, forgotten):
 
     assert hosts_of(placement) == ["h1", "h1"]
     assert (request.numa_topology is None) is forgotten
-
-
-def test_a_forced_host_is_not_kept_to_ratios():
-    table = a_fleet({"numa_topology": host(cell(cpu_usage=64))})
-
-    placement = a_decision(table).place(asking(guest(want()), force_hosts=["h1"]), UUIDS[:1], 1, 0)
-
-    assert placement.limits == [{}]
-    assert table.value(0, "numa_topology").cells[0].cpu_usage == 66

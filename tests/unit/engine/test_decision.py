@@ -1,8 +1,6 @@
 """The engine: all instances or none, forced choices, alternates, counts that add up."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from scheduler import errors, objects, semantics
 from scheduler.engine import Policy
@@ -11,7 +9,7 @@ from scheduler.filters.registry import load_filters
 from scheduler.hosts.instances import TrackedInstance
 from scheduler.weights.base import BaseHostWeigher, HostWeigher
 from scheduler.weights.registry import load_weighers
-from tests.builders import NOW, a_conf, a_fleet, a_request
+from tests.builders import a_conf, a_fleet, a_request
 from tests.unit.engine.deciding import Decider
 
 CONF = a_conf(
@@ -110,45 +108,6 @@ def test_shuffling_touches_only_hosts_of_equal_best_weight():
         table = a_fleet({}, {}, {"free_ram_mb": 1024})
         seen.update(place(a_decision(table, seed, shuffle_best_same_weighed_hosts=True)))
     assert seen == {"h1", "h2"}
-
-
-fleets = st.lists(
-    st.fixed_dictionaries(
-        {
-            "free_ram_mb": st.integers(-1024, 4096),
-            "free_disk_mb": st.integers(-1024, 102400),
-            "last_seen": st.sampled_from([NOW, NOW - 61, NOW + 61, NOW - 60]),
-        }
-    ),
-    min_size=1,
-    max_size=8,
-)
-
-
-@settings(max_examples=100, deadline=None)
-@given(fleets, st.integers(1, 6), st.integers(0, 2**32), st.integers(1, 3))
-def test_counts_add_up_limits_hold_and_the_seed_decides(fleet, count, seed, subset):
-    outcomes = []
-    for _again in range(2):
-        table = a_fleet(*fleet)
-        decision = a_decision(table, seed, host_subset_size=subset)
-        try:
-            outcomes.append(place(decision, count=count))
-        except errors.NoValidHost:
-            outcomes.append([])
-        record = decision.record
-        removed = sum(sum(each.removed.values()) for each in record.filters)
-        assert removed + record.hosts_left == record.hosts_considered == len(fleet)
-        for reservation in decision.reservations:
-            row = table.rows[reservation.key]
-            free_mb, all_mb = (
-                table.value(row, name) for name in ("free_ram_mb", "total_usable_ram_mb")
-            )
-            assert all_mb - free_mb <= all_mb * 1.5
-        for reservation in list(decision.reservations):
-            decision.reservations.release(reservation)
-        assert contents(table) == contents(a_fleet(*fleet))
-    assert outcomes[0] == outcomes[1]
 
 
 def test_newtons_weighers_keep_their_scale_unless_the_request_fails():

@@ -59,19 +59,6 @@ def test_versions_we_do_not_have_cannot_be_asked_for(version):
         objects.RequestSpec().obj_to_primitive(version)
 
 
-def test_dict_reply_carries_the_limits_version_asked_for():
-    numbers = {"memory_mb": 98304.7, "vcpu": 0, "numa_topology": LIMITS.copy()}
-    limits = objects.SchedulerLimits.from_dict(numbers)
-    selection = objects.Selection(service_host="h", nodename="n", limits=limits)
-    reply = selection.to_dict("1.0")
-    assert reply["limits"].pop("numa_topology") == {
-        **envelope("NUMATopologyLimits", "1.0", **RATIOS),
-        "nova_object.changes": list(RATIOS),
-    }
-    assert reply == {"host": "h", "nodename": "n", "limits": {"memory_mb": 98304, "vcpu": 0}}
-    assert objects.Selection(service_host="h", nodename="n", limits=None).to_dict()["limits"] == {}
-
-
 @pytest.mark.parametrize(
     ("version", "data", "policy", "policies"),
     [

@@ -82,16 +82,6 @@ def test_services_never_time_out_and_the_clock_never_goes_back():
         fleet.clock.advance(fleet.clock() - 1)
 
 
-def test_a_server_that_is_placed_again_is_moved():
-    fleet = a_fleet()
-    (server,) = fleet.place(a_request(), UUIDS[:1]).servers
-    fleet.finish_builds([server])
-    again = fleet.place(a_request(ignore_hosts=[server.key[0]]), UUIDS[:1])
-    assert again.servers[0].key != server.key
-    assert hosts_of(fleet) == {UUIDS[0]: again.servers[0].key[0]}
-    assert sum(numbers(fleet)["num_instances"]) == 1
-
-
 def test_hosts_that_are_disabled_or_taken_out_get_nothing():
     fleet = a_fleet("2 × 8 cores/16 GiB")
     (server,) = fleet.place(a_request(), UUIDS[:1]).servers
