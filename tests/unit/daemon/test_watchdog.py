@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from scheduler.daemon.watchdog import VARIABLE, Readiness, Watchdog, status
+from scheduler.daemon.watchdog import VARIABLE, Readiness, Watchdog
 from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable
 from scheduler.rpc.in_flight import InFlightRequests
 
@@ -108,17 +108,6 @@ def test_a_worker_that_is_ill_starves_the_watchdog(caplog, is_listening, illness
             assert "WATCHDOG=1" not in scene.look()
     assert caplog.text.count(f"This worker is stuck: {illness}") == 1
     assert ("WATCHDOG=1" in scene.look()) is is_listening
-
-
-@pytest.mark.parametrize(
-    ("heartbeats", "text"),
-    [
-        ([Heartbeat(Stage.SERVING, 0.0)], "1 worker"),
-        ([Heartbeat(Stage.RELOADING, 0.0), Heartbeat()], "1 of 2 workers serving"),
-    ],
-)
-def test_status_is_about_all_workers(heartbeats, text):
-    assert status(heartbeats) == text
 
 
 # --- the line to the service manager
