@@ -6,25 +6,14 @@ from conductor_stub.compute import registration
 from scheduler import errors
 from scheduler.db import services
 from scheduler.db.database import Database
-from scheduler.db.tables import compute_nodes as nodes_table
 from scheduler.db.tables import services as services_table
-from tests.builders import put_node
-from tests.unit.db.builders import NOW, columns, delete_host, is_fresh, node_values
+from tests.unit.db.builders import NOW, columns, delete_host
 
 BINARY = "nova-compute"
 
 
 def make(conn, host="h1", binary=BINARY, topic="compute", **options):
     return services.get_or_create(conn, host, binary, topic, 74, **options)
-
-
-def test_a_second_upsert_changes_only_what_it_names(conn):
-    first = put_node(conn, "h1", "n1", node_values(free_ram_mb=100))
-    before = columns(conn, nodes_table)[0]
-    assert put_node(conn, "h1", "n1", {"vcpus": 16}) == first
-    after = columns(conn, nodes_table)[0]
-    assert {name for name in after if after[name] != before[name]} == {"vcpus", "updated_at"}
-    assert is_fresh(after["updated_at"])
 
 
 def test_a_new_service_has_every_value_that_nova_cannot_read_as_null(conn):

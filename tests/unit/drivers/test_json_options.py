@@ -86,22 +86,14 @@ class NamedHostFilter(BaseHostFilter):
         return wanted[0] == host_state.host
 
 
-class HavanasNamedHostFilter(BaseHostFilter):
-    """The same, as it was written when the request was a dict."""
-
-    def host_passes(self, host_state, filter_properties):
-        return filter_properties["config_options"]["host"] == [host_state.host]
-
-
-@pytest.mark.parametrize("name", ["NamedHostFilter", "HavanasNamedHostFilter"])
-def test_filters_find_the_options_in_the_request(path, clock, name):
+def test_filters_find_the_options_in_the_request(path, clock):
     write(path, {"host": ["h2"]})
     driver = a_driver(
         a_fleet(4096, 2048),
         clock=clock,
         options={"scheduler_json_config_location": str(path)},
-        available_filters=[f"{__name__}.{name}"],
-        enabled_filters=[name],
+        available_filters=[f"{__name__}.NamedHostFilter"],
+        enabled_filters=["NamedHostFilter"],
     )
     request = a_request()
     assert [select(driver, request) for _again in range(2)] == [["h2"], ["h2"]]
