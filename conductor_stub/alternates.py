@@ -125,7 +125,7 @@ class AlternateClaims(Claims):
         amount = Consumption.from_request(spec, limits, self._fitting)
         values = {
             "consumer_uuid": uuid,
-            "request_id": f"{getattr(context, 'request_id', None)}/alternate",
+            "request_id": f"{getattr(context, 'request_id', None)!s:.240}/alternate",
             "flavor_id": spec.flavor.id,
             "host": selection.service_host,
             "node": selection.nodename or "",
@@ -167,8 +167,7 @@ class AlternateClaims(Claims):
 
         def close(connection: Connection) -> None:
             found = claim_rows.of_consumers(connection, [uuid])
-            several = {row.id: row.generation for row in found}
-            claim_rows.close(connection, several, db_rows.utcnow())
+            claim_rows.close(connection, {r.id: r.generation for r in found}, db_rows.utcnow())
 
         self._database.write_retrying(close)
 

@@ -63,4 +63,4 @@ def test_every_attempt_is_on_another_host_and_is_counted(
             assert f"Exceeded max scheduling attempts {MAX_ATTEMPTS}" in server["fault"]
     assert usage.settled(mariadb_url)
     # Also with nobody asking for hosts the scheduler sees which claims are over.
-    wait_until(lambda: not databases.query(mariadb_url, OPEN_CLAIMS), describe="no open claim")
+    wait_until(lambda: not databases.query(mariadb_url, OPEN_CLAIMS), 120, "no open claim")

@@ -9,7 +9,7 @@ from tests.builders import a_conf, a_request
 from tests.unit.claims.fleets import GB, Context, a_name
 from tests.unit.claims.test_going_back import copied, put_back
 
-CONTEXT = Context("req-conductor")
+CONTEXT = Context("req-conductor".ljust(255, "-"))
 
 
 @pytest.fixture
