@@ -51,6 +51,8 @@ class Checks:
         self._given: dict[str, tuple[str, Any]] = {}
         #: Instances that two requests ask for at once: which one is the later is not known.
         self.wanted_twice: set[str] = set()
+        #: Requests whose caller has asked anew for the same instances.
+        self.given_up: set[str] = set()
         #: When the claims last went back.
         self.restored_at = float("-inf")
         self.is_marked = True
@@ -124,7 +126,8 @@ class Checks:
     def _taken(self) -> dict[str, dict[str, int]]:
         """By host the memory of the instances that are there, or that it is claimed for.
 
-        Claims that went back do not count where a living scheduler has moved the instance since.
+        Claims that went back do not count where a living scheduler has moved the instance since,
+        nor those of a request that its caller has given up: who replaced them may be dead.
         Nor do those of a late copy that takes a server which has arrived for one to be moved: its
         caller is gone.
         """
@@ -147,7 +150,9 @@ class Checks:
 
     def _is_moved(self, claim: Row) -> bool:
         host, process = self._given.get(claim.consumer_uuid, (claim.host, None))
-        return self.restored_at > 0 and host != claim.host and not process.dead
+        is_given_up = claim.request_id.partition("/")[0] in self.given_up
+        is_moved = host != claim.host and not process.dead
+        return self.restored_at > 0 and (is_moved or is_given_up)
 
     def restored(self) -> None:
         """The claims went back; what their schedulers know still counts."""
