@@ -288,6 +288,13 @@ class Checks:
         is_known = is_known and self.wanted_twice.isdisjoint(asked.names)  # it may be replaced
         return self._is_written_again() or not is_known
 
+    def give_up(self, asked: Asked) -> None:
+        """The caller asks anew for the same instances."""
+        asked.is_over = True
+        self.given_up.add(asked.request_id)
+        for name in asked.names:
+            self.promised.pop(name, None)
+
     def claimed_host(self, uuid: str) -> str | None:
         """The host that is claimed for an instance."""
         rows = self._server.tables["claims"].values()

@@ -191,10 +191,7 @@ class World:
         if answer and request.fate == "retry":
             # Claims have seconds: of two in one, both lost, nobody can tell which is the later one.
             kernel.sleep(max(request.pause, 1.0) if self._is_restored else request.pause)
-            asked.is_over = True
-            self.checks.given_up.add(asked.request_id)
-            for name in names:
-                self.checks.promised.pop(name, None)
+            self.checks.give_up(asked)
             asked = Asked(f"r{request.number}-again", request.gb, names)
             answer = self._ask(asked)
         if not answer or request.fate == "fail":
