@@ -116,8 +116,10 @@ class ClaimReader:
         def ask(connection: Connection) -> ClaimRead:
             newest = claim_rows.newest(connection)
             is_there, ids = claim_rows.open_ids(connection, there)
-            gone, rows = before - ids, claim_rows.by_ids(connection, ids - before)
-            is_other = not is_there or len(claim_rows.by_ids(connection, gone)) < len(gone)
+            gone = before - ids
+            is_there = is_there and len(claim_rows.by_ids(connection, gone)) == len(gone)
+            rows, is_same = _rows(connection, ids - before, there)
+            is_other = not (is_there and is_same)
             return ClaimRead(number, now, rows, there, gone, newest, hosts, is_other)
 
         return self._run(ask)
@@ -131,8 +133,10 @@ class ClaimReader:
             is_there, ids, closed_ids = claim_rows.changed_ids(
                 connection, there, last, missed, closed_since
             )
-            rows = claim_rows.by_ids(connection, ids - {each for each, _generation in there})
-            return ClaimRead(number, now, rows, there, closed_ids, is_other=not is_there)
+            new = ids - dict(there).keys()
+            rows, is_same = _rows(connection, new, there) if new else ([], True)
+            is_other = not (is_there and is_same)
+            return ClaimRead(number, now, rows, there, closed_ids, is_other=is_other)
 
         return self._run(ask)
 
@@ -166,6 +170,17 @@ class ClaimReader:
             self._purged_at = now
             before = utc(now - PURGE_SECONDS) - KEPT  # they may be older than their commit
             self.database.write_retrying(lambda conn: claim_rows.purge(conn, before))
+
+
+def _rows(connection: Connection, ids: Collection[int], there: Set[Pair]) -> tuple[list[Any], bool]:
+    """The claims with these *ids*; and True if those of *there* still are, by the same look.
+
+    The database may go back between the look for ids and this one, and ids come again.
+    """
+    known = dict(there)
+    found = {row.id: row for row in claim_rows.by_ids(connection, {*ids, *known})}
+    is_same = all(n in found and found[n].generation == known[n] for n in known)
+    return [found[number] for number in sorted(ids) if number in found], is_same
 
 
 def utc(seconds: float) -> datetime.datetime:

@@ -134,22 +134,3 @@ def test_a_refusal_beside_an_earlier_claim_is_the_answer_everywhere(fleet, worke
         for filler in fleet.promised_and_present()["h1"]:
             fleet.delete(filler, "h1")
     assert fleet.claims() == {name: last_host}
-
-
-@pytest.mark.parametrize("is_refused_first", [True, False])
-def test_a_retry_is_either_refused_or_claimed(fleet, worker, last_host, is_refused_first):
-    """Though two workers decide it at once, beside the claim of an earlier request."""
-    one, two, name = worker(), worker(), a_name()
-    fleet.wait_for_host(name, GB)
-    assert one.hosts("req-1", GB, name) == [last_host]
-    two.manager.refresh()
-    refused, claimed = (each.decide("req-2", GB, name) for each in (one, two))
-    full = errors.NoValidHost(reason="full")
-    if is_refused_first:
-        for refuses in (lambda: refused.claiming.refused(full), claimed.book):
-            with pytest.raises(errors.NoValidHost, match="full"):
-                refuses()
-    else:
-        assert claimed.book().outcome == "booked"
-        [[[selection]]] = [refused.claiming.refused(full).selections]
-        assert selection.service_host == last_host
