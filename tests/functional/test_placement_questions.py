@@ -244,6 +244,31 @@ def shared_disk(fleet):
     fleet.placement.call("PUT", path, {**fleet.placement.call("GET", path), "traits": []})
 
 
+def test_a_host_that_takes_some_of_the_servers_is_not_lost_by_a_full_list(fleet, shared_disk):
+    """The next best one is full: a list is fetched, whose only place another host may have."""
+    rooms = {"p9": 2 * MB, "p8": 512, "p1": MB, "p2": MB, "p3": MB, "p4": MB}
+    for host, room in rooms.items():
+        report = {"hypervisor_version": int(host[1:]), "memory_mb": 9 * MB, "free_ram_mb": 9 * MB}
+        inventory = {"MEMORY_MB": room, "DISK_GB": 0}
+        fleet.add(host, report=report, inventory=inventory, aggregates=[shared_disk[1]])
+    weigher = "scheduler.weights.hypervisor_version.HypervisorVersionWeigher"
+    options = {"placement_refusals": 1, "max_placement_results": 1}
+    worker = a_worker(fleet, policy={"weight_classes": [weigher]}, **options)
+    hosts = worker.hosts("req-1", [a_name() for _ in range(6)])
+    assert hosts == ["p9", "p9", "p4", "p3", "p2", "p1"]
+
+
+@pytest.mark.parametrize("query", ["chosen", "fleet"])
+def test_several_servers_that_find_too_little_shared_disk_are_refused(fleet, shared_disk, query):
+    _disk, aggregate = shared_disk
+    for number in range(10):
+        fleet.add(f"p{number}", inventory={"DISK_GB": 0}, aggregates=[aggregate])
+    worker = a_worker(fleet, placement_query=query)
+    with pytest.raises(errors.NoValidHost):
+        worker.hosts("req-1", [a_name() for _ in range(3)], 256, flavor={"root_gb": 400})
+    assert set(fleet.used_mb().values()) == {0}
+
+
 @pytest.mark.parametrize("query", ["chosen", "fleet"])
 def test_disk_that_several_hosts_share_is_claimed_where_it_is(fleet, shared_disk, query):
     disk, aggregate = shared_disk

@@ -245,8 +245,7 @@ class _Claiming(backend.Claiming):
         if not self._names:
             # Instances without a name are not claimed for, as in Nova.
             return backend.Booked(selections)
-        wanted = self._wanted(decided)
-        if wanted is None:
+        if (wanted := self._wanted(decided)) is None:
             return LOST
         self._claim_together(wanted)
         for uuid, one in wanted.items():
@@ -258,8 +257,9 @@ class _Claiming(backend.Claiming):
                 del self._held[uuid]
             if not self._claim(uuid, one, selections):
                 there = [each.node for each in self._held.values()].count(one.node)
-                offers.note_refused_claim(one.node, one.request, there)
-                return backend.Lost()
+                is_beaten = not self._held  # else the request itself may have taken it
+                offers.note_refused_claim(one.node, one.request, there, is_beaten=is_beaten)
+                return backend.Lost(is_race=is_beaten)
         for one in wanted.values():
             self._memory.note_claim(one.node, one.request)
         return backend.Booked(selections)

@@ -87,6 +87,8 @@ class Offers:
         #: Number of refusals before the last grant or list.
         self._refused_before = 0
         self._is_listed = self._is_all = self._passes_over = False
+        #: True when others have claimed what Placement had offered.
+        self._is_beaten = False
 
     @property
     def is_to_be_listed(self) -> bool:
@@ -142,7 +144,7 @@ class Offers:
             self._memory.fetched(self._key, time.monotonic() - began, is_all=self._is_all)
             self.known, self._is_listed = found, True
             self._use.has_offered |= bool(found)
-            self._refused = {node: 0 for node in self._refused if node not in found}
+            self._refused = {e: held for e, held in self._refused.items() if e not in found}
             self._refused_before = len(self._refused)
             self._unasked.clear()
             if self.asks:
@@ -156,20 +158,18 @@ class Offers:
 
         Before that Placement has listed its candidates, unless filters refuse all hosts.
         """
-        if self._stage is _Stage.CHOSEN and self._passes_over:
+        is_listed = self._stage is _Stage.LISTED and self._is_listed
+        lists_again = is_listed and self._is_beaten and self._queries_left
+        if lists_again or self._stage is _Stage.CHOSEN and self._passes_over:
             self._turn_to_list()
-            return True
-        if self._stage is _Stage.LISTED and self._is_listed:
-            if 0 in self.room.values() and self._queries_left:
-                self._turn_to_list()
-                return True
-            if self._asks_nodes and not self._is_all:
-                self._stage = _Stage.REST
-                return True
-        return False
+        elif is_listed and self._asks_nodes and not self._is_all:
+            self._stage = _Stage.REST
+        else:
+            return False
+        return True
 
     def _turn_to_list(self) -> None:
-        self._stage, self._is_listed = _Stage.LISTED, False
+        self._stage, self._is_listed, self._is_beaten = _Stage.LISTED, False, False
         self.room.clear()
         self._held.clear()
 
@@ -244,12 +244,13 @@ class Offers:
         self.known.pop(node, None)
         self._use.refused[chosen[-1].service_host] = "devices that are offered are not free there"
 
-    def note_refused_claim(self, node: str, candidate: Any, held: int) -> None:
+    def note_refused_claim(self, node: str, candidate: Any, held: int, *, is_beaten: bool) -> None:
         """Claim another candidate on *node*, or no more than the instances *held* there.
 
         One server of the request may have taken what the candidate of the next one names, while
         other providers in the tree, or some that share, have more of it.
         """
+        self._is_beaten |= is_beaten
         rest = [each for each in self.known[node] if each != candidate]
         if rest:
             self.known[node] = rest
@@ -293,7 +294,8 @@ class Offers:
         found = {node: answer.result() for node, answer in answers.items()}
         self._memory.asked((time.monotonic() - began) / len(nodes))
         for node, answer in found.items():
-            self._memory.note_answer(self._key, node, answer)
+            if node not in self._held:
+                self._memory.note_answer(self._key, node, answer)
             self._unasked.discard(node)
             if node in answer.candidates:
                 self._use.has_offered = True
