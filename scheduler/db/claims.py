@@ -124,11 +124,13 @@ def changed_ids(
     since: datetime.datetime,
 ) -> tuple[bool, set[int], set[int]]:
     """The same; but instead of the open ones those above *number* or among *missed*, open or
-    closed; and the ids of those that were closed *since*.
+    closed; and the ids of those that were closed *since*, or at any time and are of *there*.
     """
     came = f"id > {number} OR id IN ({_texts(missed)})"
+    known = _has_any(there)
     closed = f"closed_at >= '{since.replace(microsecond=0).isoformat(' ')}'"
-    found, ids, closed_ids = _ids_where(connection, _has_any(there), came, closed)
+    closed += f" OR closed_at IS NOT NULL AND {known}"
+    found, ids, closed_ids = _ids_where(connection, known, came, closed)
     return len(found) == len(there), ids, closed_ids
 
 

@@ -194,7 +194,11 @@ def changed_ids(
     def run(one: Transaction) -> tuple[bool, set[int], set[int]]:
         several = list(one.rows(CLAIMS))
         new = {row.id for row in several if row.id > number or row.id in missed}
-        closed = {r.id for r in several if r.closed_at is not None and r.closed_at >= since}
+        closed = {
+            r.id
+            for r in several
+            if r.closed_at is not None and (r.closed_at >= since or (r.id, r.generation) in there)
+        }
         return _are_there(one, there), new, closed
 
     return connection.read(run)

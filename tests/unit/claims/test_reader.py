@@ -116,12 +116,14 @@ def test_the_end_of_a_claim_is_seen_after_a_pause(fleet, watching, clock):
 
 
 def test_an_end_that_is_told_too_late_is_seen_with_all_claims(fleet, watching, clock):
+    a_claim(fleet, "h1", 101, 2, GB)
+    watching.manager.refresh()
     close(fleet, 100, 60)
     watching.manager.refresh()
-    assert watching.free_mb()["h1"] == 3 * GB
+    assert watching.free_mb()["h1"] == 2 * GB
     clock.ahead_seconds += ALL_READ_SECONDS
     watching.manager.refresh()
-    assert watching.free_mb()["h1"] == 4 * GB
+    assert watching.free_mb()["h1"] == 3 * GB
 
 
 def test_nothing_is_lost_with_a_read_that_fails(fleet, watching, monkeypatch):
@@ -220,4 +222,24 @@ def test_a_claim_that_was_closed_before_it_was_read_counts_until_the_next_report
         one.manager.refresh()
     two.manager.refresh()
     assert one.free_mb() == two.free_mb()
+    assert sum(one.free_mb().values()) == len(fleet.hosts) * fleet.ram_mb - GB
+
+
+def test_a_claim_that_others_replace_while_its_worker_writes_it_does_not_count(
+    fleet, worker, clock, monkeypatch
+):
+    one, two, name = worker(), worker(), a_name()
+    fleet.wait_for_host(name, GB)
+    written = one.manager.reservations.written
+    one.manager.refresh()
+
+    def late(*arguments):
+        two.hosts("req-2", GB, name)
+        clock.ahead_seconds += LATE_SECONDS + 1
+        one.manager.refresh()
+        written(*arguments)
+
+    monkeypatch.setattr(one.manager.reservations, "written", late)
+    one.hosts("req-1", GB, name)
+    one.manager.refresh()
     assert sum(one.free_mb().values()) == len(fleet.hosts) * fleet.ram_mb - GB
