@@ -145,7 +145,7 @@ class Server:
                 raise db_exception.DBDeadlock(Wrapped(Original(1213, "40P01")))
             self._wait(kernel.current, key, ends_at)
             one.waits_for = None
-            if one.is_doomed:
+            if one.ended or one.is_doomed:
                 raise db_exception.DBConnectionError()
             if kernel.now >= ends_at and self._held.get(key) not in (None, one):
                 raise self._timeout()
