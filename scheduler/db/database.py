@@ -52,6 +52,7 @@ RETRY_OPTIONS = {
 
 EMBEDDED_FILE = "nova.sqlite"
 SQLITE_BUSY_TIMEOUT_SECONDS = 30
+SQLITE_WRITE_AHEAD = "PRAGMA journal_mode = WAL"
 SQLITE_BUSY_TIMEOUT = f"PRAGMA busy_timeout = {SQLITE_BUSY_TIMEOUT_SECONDS * 1000}"
 SQLITE_POLL_SECONDS = (0.001, 0.01)
 #: Codes for a lock that was not to be had in time, of PostgreSQL and of MySQL and MariaDB, and
@@ -193,7 +194,7 @@ class Database:
         if self.dialect_name == "sqlite":
             event.listen(engine, "connect", _set_up_sqlite)
             if not self.is_read_only:
-                event.listen(engine, "connect", _write_ahead)
+                event.listen(engine, "connect", lambda raw, _: raw.execute(SQLITE_WRITE_AHEAD))
             event.listen(engine, "begin", _begin_immediate)
         else:
             event.listen(engine, "connect", self._connected)
@@ -337,10 +338,6 @@ def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     connection.create_function(
         "crc32", 1, lambda text: zlib.crc32(text.encode()), deterministic=True
     )
-
-
-def _write_ahead(connection: sqlite3.Connection, _record: object) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
 
 
 def _begin_immediate(connection: Connection) -> None:

@@ -119,12 +119,13 @@ def _batches(
         at, _blank, tokens = text.partition(" ")
         letters = tokens.split(",")
         known = other.partition(" ")[2].split(",") if ends else [*letters]
+        told = {each for letter, each in zip(letters, known, strict=False) if letter not in "|"}
         reason = ""
         if not at.isdecimal() or len(letters) != len(known):
             reason = f"not of the form 'seconds letters', or not as long as its line in {ends}"
         elif strange := sorted(set(letters) - flavors - {"|", ""}):
             reason = f"no flavor {', '.join(strange)!r:.40} in {FLAVORS}"
-        elif ends and (strange := sorted(_of_servers(letters, known) - lifetimes)):
+        elif ends and (strange := sorted(told - lifetimes)):
             reason = f"no lifetime {', '.join(strange)!r:.40} in {BINS}, by its line in {ends}"
         elif int(at) < last:
             reason = f"the clock went back: {at} after {last}"
@@ -133,10 +134,6 @@ def _batches(
             continue
         last, unknown = int(at), itertools.repeat("")
         yield from ((last, batch) for batch in _of_tenants(letters, known if ends else unknown))
-
-
-def _of_servers(letters: Sequence[str], known: Sequence[str]) -> set[str]:
-    return {text for letter, text in zip(letters, known, strict=True) if letter not in ("|", "")}
 
 
 def _of_tenants(letters: Sequence[str], known: Iterable[str]) -> Iterator[Batch]:

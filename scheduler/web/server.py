@@ -88,7 +88,7 @@ class Routes:
 
     def __init__(self) -> None:
         self._handlers: dict[str, tuple[Handler, Any, Any]] = {}
-        self.add("/", self._index)
+        self.add("/", lambda _asked: Response.of_text("\n".join(sorted(self._handlers))))
 
     def add(self, path: str, handler: Handler) -> None:
         """Let *handler* answer *path*, and below one with a final ``/``; the longest counts."""
@@ -131,10 +131,6 @@ class Routes:
             return path
         above = [each for each in self._handlers if each != "/" and each.endswith("/")]
         return max((each for each in above if path.startswith(each)), key=len, default=None)
-
-    def _index(self, request: Request) -> Response:
-        del request
-        return Response.of_text("\n".join(sorted(self._handlers)))
 
 
 def bind(host: str, port: int, option: str) -> socket.socket:

@@ -29,12 +29,9 @@ def load_weighers(conf: Any) -> list[BaseHostWeigher]:
     Raises ConfigurationError or ClassNotFound for an entry that does not load.
     """
     newer = semantics.from_conf(conf).newer_weighers
-
-    def all_of_the_release() -> list[type[BaseHostWeigher]]:
-        return [cls for cls in all_weighers() if cls.__name__ not in newer]
-
+    of_the_release = [each for each in all_weighers() if each.__name__ not in newer]
     known = plugins.shipped("scheduler.weights", MODULES, BaseHostWeigher)
-    known |= dict.fromkeys(ALL_WEIGHERS, all_of_the_release)
+    known |= dict.fromkeys(ALL_WEIGHERS, lambda: of_the_release)
     return [
         plugins.instantiate(cls, conf)
         for path in conf.filter_scheduler.weight_classes
