@@ -132,6 +132,12 @@ def test_mistakes_are_named(replay, words, complaint):
     assert complaint in " ".join(err.split())
 
 
+def test_a_database_without_hosts_is_no_fleet(refused, database, tmp_path):
+    (tmp_path / "day.csv").write_text(DAY)
+    said = refused("replay", str(tmp_path / "day.csv"), "--fleet-from-database")
+    assert "--fleet-from-database: there is no compute host in sqlite:///" in said
+
+
 @pytest.mark.parametrize(
     ("option", "text", "complaint"),
     [

@@ -158,12 +158,6 @@ def test_a_bad_line_of_a_map(tmp_path, name, line):
         read_azure(tmp_path, 1, errors.Faults())
 
 
-def test_a_trace_without_arrivals(tmp_path):
-    found = read_azure(a_trace(tmp_path, **dict.fromkeys(PARTS, "")), 1, errors.Faults())
-    with pytest.raises(errors.InvalidRequest, match="no arrivals"):
-        found.between(0, math.inf)
-
-
 def test_a_truncated_part_of_the_trace(tmp_path):
     folder = a_trace(tmp_path)
     path = folder / "v1.train.txt.gz"
