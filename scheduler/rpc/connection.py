@@ -66,7 +66,10 @@ class Deliveries:
         self._limits.bound_size(message)
         if self.take(message):
             return
-        self._limits.bound_form(message)
+        if not self._limits.bound_form(message):
+            LOG.warning("A message of %d bytes is no JSON: it is dropped", len(message.body))
+            message.channel.basic_reject(message.delivery_tag, requeue=False)
+            return
         if message.delivery_info["redelivered"]:
             request = messages.unpack(message.body)
             if request is not None:

@@ -132,16 +132,17 @@ class MessageLimits:
             reason = f"{size} bytes; [scheduler] max_message_bytes allows {self.most_bytes}"
             replace(raw, {**known, REFUSED: ["message", reason]})
 
-    def bound_form(self, raw: Any) -> None:
-        """Replace *raw* if it can be read and is too deep, or nobody can be answered."""
+    def bound_form(self, raw: Any) -> bool:
+        """Replace *raw* if it is too deep, or nobody can be answered; False if it is no message."""
         message = unpack(_as_bytes(raw.body))
         if message is None:
-            return
+            return False
         try:
             self.check(message)
         except errors.InvalidRequest as error:
             known = {name: message[name] for name in _KEPT if _is_name(message.get(name))}
             replace(raw, {**known, REFUSED: [error.kwargs["field"], error.kwargs["reason"]]})
+        return True
 
     def check(self, message: Mapping[str, Any]) -> None:
         """Raise InvalidRequest for what no queue or id can be, or a part that nests too deeply."""
