@@ -10,6 +10,7 @@ from scheduler import errors, objects
 from scheduler.db import rows
 from scheduler.db.database import Database
 from scheduler.db.fleet_rows import Compiled, Dialect
+from scheduler.db.rows import readable
 from scheduler.db.sessions import ReadSession
 from scheduler.db.tables import aggregate_hosts, aggregate_metadata, aggregates
 from scheduler.objects.fields import LARGEST_SIZE
@@ -108,8 +109,8 @@ def list_all(connection: Connection, *criteria: ColumnElement[bool]) -> list[obj
             objects.Aggregate,
             row,
             # Nova's table has room for rows without a host.
-            hosts=[each.host for each in members[row["id"]] if each.host is not None],
-            metadata={each.key: each.value for each in texts[row["id"]]},
+            hosts=[readable(each.host) for each in members[row["id"]] if each.host is not None],
+            metadata={readable(each.key): readable(each.value) for each in texts[row["id"]]},
         )
         for row in found
     ]

@@ -120,11 +120,19 @@ def select_in(
 def to_object(cls: type[WireObject], row: Mapping[Any, Any], **others: Any) -> WireObject:
     """An object of *row* and *others*; NULL leaves a field unset that cannot be null."""
     values = {
-        name: row[name]
+        name: value
         for name, field in cls.FIELDS.items()
-        if name in row and name not in others and (row[name] is not None or field.nullable)
+        if name in row
+        and name not in others
+        and ((value := readable(row[name], field.exact)) is not None or field.nullable)
     }
     return cls(**values, **others)
+
+
+def readable(value: Any, kind: type | None = None) -> Any:
+    """*value*; of what SQLite keeps in any column, bytes as text, a text for a number as NULL."""
+    text = value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
+    return None if kind is int and isinstance(text, str) else text
 
 
 def to_columns(source: objects.WireObject, table: Table) -> dict[str, Any]:

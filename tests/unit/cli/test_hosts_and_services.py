@@ -89,13 +89,18 @@ def test_host_without_a_service_is_disabled_and_down(manage, database, add_host)
     assert manage("host", "show", "alpha")["state"] == "down"
 
 
-def test_a_summary_leaves_out_what_is_no_number(manage, database, add_host):
-    add_host("alpha")
-    add_host("beta")
+def test_what_only_sqlite_keeps_hides_no_row_and_is_in_no_sum(manage, database, add_host):
+    for name in ("alpha", "beta"):
+        add_host(name)
+        manage("aggregate", "create", name)
     with database.write() as connection:
         connection.exec_driver_sql("UPDATE compute_nodes SET memory_mb = 'much' WHERE id = 1")
+        connection.exec_driver_sql("UPDATE services SET report_count = 'x' WHERE id = 1")
+        connection.exec_driver_sql("UPDATE aggregates SET name = x'61ff' WHERE id = 1")
     (zone,), (_alpha, beta) = manage("host", "list", "--summary"), manage("host", "list")
     assert (zone["hosts"], zone["ram_mb"]["total"]) == (2, beta["ram_mb"]["total"])
+    assert [each["host"] for each in manage("service", "list")] == ["alpha", "beta"]
+    assert [each["name"] for each in manage("aggregate", "list")] == ["a\\xff", "beta"]
 
 
 def test_service_list(manage, database, add_host):
