@@ -231,7 +231,7 @@ class Base(command.Command):
 
 def key_of(column: str) -> str:
     """The key of a column in the forms for programs."""
-    return column.lower().replace(" ", "_")
+    return column.lower().strip().replace(" ", "_")
 
 
 class List(Base, lister.Lister):
@@ -253,6 +253,10 @@ class List(Base, lister.Lister):
         self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Any
     ) -> int:
         """Write the table in the form that is wanted; a sentence in place of an empty one."""
+        for name in (*parsed_args.columns, *parsed_args.sort_columns):
+            if key_of(name) not in map(key_of, column_names):
+                known = ", ".join(column_names)
+                self.parser.error(f"there is no column {name!r}; the columns are: {known}")
         rows = list(data)
         if not rows and parsed_args.formatter == "table" and not parsed_args.print_empty:
             self.app.stdout.write(f"{self.nothing}\n")

@@ -271,8 +271,9 @@ def _register(conf: cfg.ConfigOpts, source: Source) -> None:
     conf.set_default("logging_context_format_string", CONTEXT_FORMAT)
     conf.set_default("logging_user_identity_format", USER_IDENTITY_FORMAT)
     conf.set_default("state_path", state_path())
-    # A daemon that looks at its schema's version is not worth four lines.
-    conf.set_default("default_log_levels", [*logging.get_default_log_levels(), "alembic=WARN"])
+    # Neither four lines on a schema's version, nor a stack of what is raised as well.
+    levels = ("alembic=WARN", "oslo_db.sqlalchemy.exc_filters=CRITICAL")
+    conf.set_default("default_log_levels", [*logging.get_default_log_levels(), *levels])
 
 
 def state_path() -> str:

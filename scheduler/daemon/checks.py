@@ -25,7 +25,7 @@ from scheduler import errors, exit_codes, plugins
 from scheduler.claims import loading
 from scheduler.conf import check, mistakes, names, startup
 from scheduler.conf.effective import masked
-from scheduler.db import inspection
+from scheduler.db import inspection, migration
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.drivers.loading import driver_class, host_manager_class
@@ -341,9 +341,13 @@ def _databases(conf: cfg.ConfigOpts) -> Iterator[Problem]:
         yield problem_of(Kind.DATABASE, error)
         return
     try:
-        if not databases.main.is_embedded_default:  # that one is made at the start
+        if databases.main.is_embedded_default:  # it is made at the start, if it is not there
+            migration.version(databases.main)
+        else:
             found = list(databases_and_claims(conf, databases))
             yield from found or clock(databases.main)
+    except FAILURES as error:
+        yield problem_of(Kind.DATABASE, databases.main.unusable(error))
     finally:
         databases.dispose()
 

@@ -79,9 +79,22 @@ def test_db_sync_and_version(manage, run):
         assert run("db", "version") == (exit_codes.OK, f"{migration.head()}\n", "")
 
 
-def test_a_column_that_no_table_has(refused, add_host):
+@pytest.mark.parametrize("option", ["-c", "--sort-column"])
+def test_a_column_that_no_table_has(refused, add_host, option):
     add_host("alpha")
-    assert "['Bogus']" in refused("host", "list", "-c", "Bogus")
+    words = (option, "host", option, "Bogus")
+    said = refused("host", "list", *words, status=exit_codes.USAGE)
+    assert "there is no column 'Bogus'; the columns are: ID, Host, Node" in said
+
+
+@pytest.mark.parametrize("words", ["db check", "db sync", "service list", "config validate"])
+def test_a_file_that_is_no_database_is_named_in_one_line(config_file, run, tmp_path, words):
+    pathlib.Path(config_file).write_text(f"[DEFAULT]\nstate_path = {tmp_path}\n")
+    (tmp_path / "nova.sqlite").write_bytes(b"\xff" * 4096)
+    status, out, err = run(*words.split())
+    assert status
+    assert f"{tmp_path}/nova.sqlite cannot be used: file is not a database" in out + err
+    assert "Traceback" not in err
 
 
 def test_db_sync_to_an_unknown_revision(refused):

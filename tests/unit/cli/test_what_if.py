@@ -80,6 +80,7 @@ def test_a_request_of_the_bus_is_read_from_a_file(database, tmp_path):
         (["--az", "z"], "--flavor: missing, without --request"),
         (["--flavor", "no-such"], "no-such"),
         (["--request", "/no/such"], "--request /no/such: .*No such file"),
+        (["--flavor", "m1.tiny", "--add-hosts", "2"], "--add-hosts 2: 2: No such file"),
         (["--request", __file__], "--request .*: Extra data: line 1"),
         (["--flavor", "m1.tiny", "--add-hosts", "like:x"], "--add-hosts like:x: not of the form"),
         (["--flavor", "m1.tiny", "--add-hosts", "like:x:²"], "like:x:²: not of the form"),
