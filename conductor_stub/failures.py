@@ -16,11 +16,11 @@ from scheduler.db.database import Database
 from scheduler.notifications import (
     Notifications,
     Payload,
+    envelope,
     legacy_failure,
     never_failing,
     request,
 )
-from scheduler.objects import registry
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ def compute_task(
         "state": state,
         "reason": _exception(error),
     }
-    return registry.envelope("ComputeTaskPayload", "1.0", data)
+    return envelope("ComputeTaskPayload", "1.0", data)
 
 
 def _exception(error: BaseException) -> Payload:
@@ -53,7 +53,7 @@ def _exception(error: BaseException) -> Payload:
         "exception_message": errors.message_of(error),
         "traceback": "".join(traceback.format_exception(error)),
     }
-    return registry.envelope("ExceptionPayload", "1.1", data)
+    return envelope("ExceptionPayload", "1.1", data)
 
 
 @dataclass(frozen=True)

@@ -93,9 +93,19 @@ def legacy_failure(
     }
 
 
+def envelope(name: str, version: str, data: Payload) -> Payload:
+    """*data* as the versioned payload *name*."""
+    return {
+        registry.NAME_KEY: name,
+        registry.NAMESPACE_KEY: registry.NAMESPACE,
+        registry.VERSION_KEY: version,
+        registry.DATA_KEY: data,
+    }
+
+
 def _payload(name: str, version: str, obj: Any, names: Iterable[str], **more: Any) -> Payload:
     """The fields *names* of *obj*, null where unset, and *more*."""
-    return registry.envelope(name, version, {**_picked(obj, names), **more})
+    return envelope(name, version, {**_picked(obj, names), **more})
 
 
 def _picked(obj: Any, names: Iterable[str]) -> Payload:
@@ -132,7 +142,7 @@ def _pci_requests(requests: objects.InstancePCIRequests, uuid: Any) -> Payload:
     asked = [_payload(name, "1.1", each, PCI_REQUEST) for each in requests.requests]
     instance_uuid = requests.get("instance_uuid") or uuid  # no HTTP # nosec B113
     data = {"instance_uuid": instance_uuid, "requests": asked}
-    return registry.envelope("InstancePCIRequestsPayload", "1.0", data)
+    return envelope("InstancePCIRequestsPayload", "1.0", data)
 
 
 def _destination(destination: objects.Destination) -> Payload:
@@ -142,13 +152,13 @@ def _destination(destination: objects.Destination) -> Payload:
         names = ("uuid", "name", "disabled")
         data["cell"] = _payload("CellMappingPayload", "2.0", cell, names)
     known = {k: value for k, value in data.items() if value is not None or k == "aggregates"}
-    return registry.envelope("DestinationPayload", "1.0", known)
+    return envelope("DestinationPayload", "1.0", known)
 
 
 def _retry(retry: objects.SchedulerRetries) -> Payload:
     nodes = [node.hypervisor_hostname for node in retry.get("hosts") or ()]
     data = {"num_attempts": retry.get("num_attempts"), "hosts": nodes}
-    return registry.envelope("SchedulerRetriesPayload", "1.0", data)
+    return envelope("SchedulerRetriesPayload", "1.0", data)
 
 
 class Outbox:

@@ -93,7 +93,6 @@ class Base(command.Command):
     is_of_api: ClassVar[bool] = False
     #: A command of the API that changes nothing needs no transaction that writes.
     writes: ClassVar[bool] = True
-    #: The exit status of a command that did its work.
     status: int = exit_codes.OK
     parser: argparse.ArgumentParser
 
@@ -253,10 +252,9 @@ class List(Base, lister.Lister):
         self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Any
     ) -> int:
         """Write the table in the form that is wanted; a sentence in place of an empty one."""
-        for name in (*parsed_args.columns, *parsed_args.sort_columns):
-            if key_of(name) not in map(key_of, column_names):
-                known = ", ".join(column_names)
-                self.parser.error(f"there is no column {name!r}; the columns are: {known}")
+        known, given = ", ".join(column_names), (*parsed_args.columns, *parsed_args.sort_columns)
+        for name in (each for each in given if key_of(each) not in map(key_of, column_names)):
+            self.parser.error(f"there is no column {name!r}; the columns are: {known}")
         rows = list(data)
         if not rows and parsed_args.formatter == "table" and not parsed_args.print_empty:
             self.app.stdout.write(f"{self.nothing}\n")

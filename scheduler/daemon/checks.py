@@ -114,12 +114,6 @@ def _trying(kind: Kind, option: str, build: Callable[[cfg.ConfigOpts], Any]) -> 
     return lambda conf: attempt(kind, option, lambda: build(conf))
 
 
-def _caps(conf: cfg.ConfigOpts) -> Iterator[Problem]:
-    for interface in ("scheduler", "baseapi"):
-        option = f"[upgrade_levels] {interface}"
-        yield from attempt(Kind.OPTION, option, functools.partial(version_cap, conf, interface))
-
-
 def databases_and_claims(
     conf: cfg.ConfigOpts, databases: Databases, driver: Any = None
 ) -> Iterator[Problem]:
@@ -280,7 +274,10 @@ AT_START: Final[tuple[Check, ...]] = (
     _state_path,
     _recording,
     _buses,
-    _caps,
+    *(
+        _trying(Kind.OPTION, f"[upgrade_levels] {i}", functools.partial(version_cap, interface=i))
+        for i in ("scheduler", "baseapi")
+    ),
     _trying(Kind.OPTION, transport.TRACING_OPTION, transport.load_span_exporter),
 )
 """Checked at the start of every program; the start itself finds what the other checks find."""

@@ -280,7 +280,12 @@ class WireObject:
             self._fit(data, registry.parse(version))
         if manifest is None and self._unknown:
             data.update(self._unknown)
-        envelope = registry.envelope(name, version, data)
+        envelope = {
+            registry.NAME_KEY: name,
+            registry.NAMESPACE_KEY: registry.NAMESPACE,
+            registry.VERSION_KEY: version,
+            registry.DATA_KEY: data,
+        }
         changes = self._changes
         if changes is None:
             changes = list(data) if self.LISTS_CHANGES else ()

@@ -28,12 +28,6 @@ CLASSES: dict[str, Any] = {}
 """The wire classes by name."""
 
 
-def envelope(name: str, version: str, data: dict[str, Any]) -> dict[str, Any]:
-    """*data* as the object *name* of the bus."""
-    head = {NAME_KEY: name, NAMESPACE_KEY: NAMESPACE, VERSION_KEY: version}
-    return {**head, DATA_KEY: data}
-
-
 @functools.lru_cache(maxsize=512)
 def parse(text: str) -> Version:
     """Read ``major.minor``, dropping a third part; ValueError for anything else."""
