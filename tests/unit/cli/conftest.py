@@ -2,7 +2,6 @@
 
 import datetime
 import json
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -14,18 +13,6 @@ from scheduler.db import rows, services
 from tests.builders import put_node
 
 Run = Callable[..., Any]
-
-
-@pytest.fixture(autouse=True)
-def own_logging():
-    """The program sets up logging; give it back as it was."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    for name in ("oslo_config", "scheduler", "alembic"):
-        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 @pytest.fixture
