@@ -176,17 +176,23 @@ def refusal(cloud):
     return line
 
 
-def test_the_rights_that_are_needed(nova, mariadb, deployment, transport_url, tmp_path):
-    """First for reading only, then for its own service as well."""
-    user = unique_name("u")
-    databases = {name: name_of(url) for name, url in nova.urls.items()}
-    mariadb.create_account(user, [f"SELECT ON {each}.*" for each in databases.values()])
-    before = everything(nova)
+@pytest.fixture
+def account(nova, mariadb):
+    """A user that may read everything, the databases by name, and a configuration with it."""
+    user, names = unique_name("u"), {name: name_of(url) for name, url in nova.urls.items()}
+    mariadb.create_account(user, [f"SELECT ON {each}.*" for each in names.values()])
     main, api_url = (
         make_url(nova.urls[name]).set(username=user).render_as_string(hide_password=False)
         for name in ("cell0", "api")
     )
-    options = {**settings(nova), "api_database": {"connection": api_url}}
+    yield user, names, main, {**settings(nova), "api_database": {"connection": api_url}}
+    mariadb.drop_account(user)
+
+
+def test_the_rights_that_are_needed(nova, account, mariadb, deployment, transport_url, tmp_path):
+    """First for reading only, then for its own service as well."""
+    user, names, main, options = account
+    before = everything(nova)
     cloud = deployment(transport_url, main, settings=options)
 
     assert re.search(r"\[database\] connection: .*read_only", refusal(cloud))
@@ -195,7 +201,7 @@ def test_the_rights_that_are_needed(nova, mariadb, deployment, transport_url, tm
         discovery = {"discover_hosts_in_cells_interval": 1 if is_read_only else -1}
         cloud.configure({"database": {"read_only": is_read_only}, "scheduler": discovery})
         if not is_read_only:
-            mariadb.grant(f"INSERT, UPDATE ON {databases['cell0']}.services", user)
+            mariadb.grant(f"INSERT, UPDATE ON {names['cell0']}.services", user)
         with pytest.raises(CommandFailed, match=r"nova-manage|read_only"):
             cloud.command("nova-scheduler-manage", "db", "sync")
         scheduler = cloud.start_scheduler().wait_ready()
@@ -208,31 +214,20 @@ def test_the_rights_that_are_needed(nova, mariadb, deployment, transport_url, tm
         assert "discovery of hosts" not in scheduler.log
         assert scheduler.terminate() == 0
     assert everything(nova) == before
-    mariadb.drop_account(user)
 
 
-def test_new_hosts_are_mapped(nova, mariadb, deployment, transport_url):
+def test_new_hosts_are_mapped(nova, account, mariadb, deployment, transport_url):
     """With an account that has just the rights for it; one host was mapped by somebody else."""
-    user = unique_name("u")
-    databases = {name: name_of(url) for name, url in nova.urls.items()}
-    mariadb.create_account(user, [f"SELECT ON {each}.*" for each in databases.values()])
-    mariadb.grant(f"INSERT, UPDATE ON {databases['cell0']}.services", user)
-    mariadb.grant(f"INSERT ON {databases['api']}.host_mappings", user)
+    user, names, main, options = account
+    mariadb.grant(f"INSERT, UPDATE ON {names['cell0']}.services", user)
+    mariadb.grant(f"INSERT ON {names['api']}.host_mappings", user)
     for name in ("a", "off"):
-        template = f"{{scheme}}://{{username}}:{{password}}@{{hostname}}:{{port}}/{databases[name]}"
+        template = f"{{scheme}}://{{username}}:{{password}}@{{hostname}}:{{port}}/{names[name]}"
         nova.map_cell(name, database_connection=template)
-        mariadb.grant(f"UPDATE ON {databases[name]}.compute_nodes", user)
+        mariadb.grant(f"UPDATE ON {names[name]}.compute_nodes", user)
     number = nova.execute("api", "SELECT id FROM cell_mappings WHERE name = 'a'")[0][0]
     nova.execute("api", f"INSERT INTO host_mappings (host, cell_id) VALUES ('a2', {number})")
-    main, api_url = (
-        make_url(nova.urls[name]).set(username=user).render_as_string(hide_password=False)
-        for name in ("cell0", "api")
-    )
-    options = {
-        **settings(nova),
-        "api_database": {"connection": api_url},
-        "scheduler": {"discover_hosts_in_cells_interval": 1},
-    }
+    options["scheduler"] = {"discover_hosts_in_cells_interval": 1}
     scheduler = deployment(transport_url, main, settings=options).start_scheduler().wait_ready()
 
     def mapped():
@@ -246,7 +241,6 @@ def test_new_hosts_are_mapped(nova, mariadb, deployment, transport_url):
     )
     assert "Error during" not in scheduler.log
     assert scheduler.terminate() == 0
-    mariadb.drop_account(user)
 
 
 def test_newtons_layout(mariadb, deployment, transport_url, tmp_path):
