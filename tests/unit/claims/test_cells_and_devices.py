@@ -5,11 +5,11 @@ import json
 import pytest
 import sqlalchemy as sa
 
-from scheduler import errors, objects
+from scheduler import errors
 from scheduler.db import tables
 from tests.builders import a_request
 from tests.unit.claims.fleets import Context, a_name
-from tests.unit.numa.builders import guest, want
+from tests.unit.numa.builders import devices, guest, want
 from tests.world import random_fleets
 
 FILTERS = ("NUMATopologyFilter", "PciPassthroughFilter")
@@ -33,8 +33,7 @@ def numa_fleet(fleet):
 def select(worker, request_id, name, gpus=0):
     spec = a_request(flavor={"memory_mb": 1, "root_gb": 0}, numa_topology=PINNED.to_object())
     if gpus:
-        one = objects.InstancePCIRequest(count=gpus, spec=[{"vendor_id": "10de"}])
-        spec.pci_requests = objects.InstancePCIRequests(requests=[one])
+        spec.pci_requests = devices(gpus, "10de")
     ((chosen, *_rest),) = worker.driver.select_destinations(Context(request_id), spec, [name])
     return chosen.service_host
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scheduler import errors, objects
+from scheduler import errors
 from scheduler.engine import Policy
 from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.registry import load_filters
@@ -13,7 +13,7 @@ from scheduler.semantics import CHOICES
 from scheduler.weights.registry import load_weighers
 from tests.builders import a_conf, a_fleet, a_request
 from tests.unit.engine.deciding import Decider
-from tests.unit.numa.builders import cell, guest, host, want
+from tests.unit.numa.builders import cell, devices, guest, host, want
 from tests.world import random_fleets
 
 PINNED = guest(want(range(2), "dedicated"))
@@ -42,8 +42,7 @@ def a_decision(table, semantics="current"):
 def asking(topology, gpus=0, **fields):
     request = a_request(numa_topology=topology.to_object() if topology else None, **fields)
     if gpus:
-        one = objects.InstancePCIRequest(count=gpus, spec=[{"vendor_id": "10de"}])
-        request.pci_requests = objects.InstancePCIRequests(requests=[one])
+        request.pci_requests = devices(gpus, "10de")
     return request
 
 

@@ -12,7 +12,7 @@ from scheduler.filters.extra_specs_ops import match
 from scheduler.hosts.instances import TrackedInstance
 from tests.builders import NOW, OWN_UUID, a_conf, a_fleet, a_host, a_request, candidates, verdict
 from tests.unit.filters.judging import judge
-from tests.unit.numa.builders import cell, guest, host, want
+from tests.unit.numa.builders import cell, devices, guest, host, want
 
 BY_NAME = {cls.__name__: cls for cls in filters.all_filters()}
 U1, U2 = (f"aaaaaaaa-0000-4000-a000-00000000000{number}" for number in (1, 2))
@@ -41,11 +41,6 @@ def specs(**extra_specs):
 
 def cells(*wanted, **fields):
     return {"numa_topology": guest(*wanted).to_object(), **fields}
-
-
-def devices(count):
-    one = objects.InstancePCIRequest(count=count, spec=[{"vendor_id": "8086"}])
-    return {"pci_requests": objects.InstancePCIRequests(requests=[one])}
 
 
 def near(address, **hints):
@@ -158,11 +153,13 @@ ROWS = [
      specs(**{"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"}), "numa.threads"),
     ("NUMATopologyFilter", {},
      specs(**{"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"}), ""),
-    ("NUMATopologyFilter", {"numa_topology": host(cell())}, cells(want(), **devices(1)),
+    ("NUMATopologyFilter", {"numa_topology": host(cell())}, cells(want(), pci_requests=devices(1)),
      "numa.unfit", NEWTON),
-    ("NUMATopologyFilter", {"numa_topology": host(cell())}, cells(want(), **devices(1)), ""),
-    ("PciPassthroughFilter", {"pci_stats": None}, devices(1), "pci.unreported"),
-    ("PciPassthroughFilter", {"pci_stats": json.dumps([NIC])}, devices(3), "pci.lacking"),
+    ("NUMATopologyFilter", {"numa_topology": host(cell())}, cells(want(), pci_requests=devices(1)),
+     ""),
+    ("PciPassthroughFilter", {"pci_stats": None}, {"pci_requests": devices(1)}, "pci.unreported"),
+    ("PciPassthroughFilter", {"pci_stats": json.dumps([NIC])}, {"pci_requests": devices(3)},
+     "pci.lacking"),
 ]  # fmt: skip
 
 

@@ -46,15 +46,16 @@ def test_filters_run_in_order_and_have_the_options(option):
     assert all(each.conf is conf for each in filters)
 
 
-def test_every_unknown_name_is_told_with_its_option():
-    conf = a_conf(enabled_filters=["RamFilter", "Nope", "CoreFilter", "Neither"])
+@pytest.mark.parametrize("option", ["enabled_filters", "baremetal_enabled_filters"])
+def test_every_unknown_name_is_told_with_its_option(option):
+    conf = a_conf(**{option: ["RamFilter", "Nope", "CoreFilter", "Neither"]})
 
     with pytest.raises(errors.SchedulerHostFilterNotFound) as caught:
-        registry.load_filters(conf)
+        registry.load_filters(conf, option)
 
     assert str(caught.value) == (
         "Scheduler Host Filter Nope, Neither could not be found. It is named in [filter_scheduler] "
-        "enabled_filters, but is neither among [filter_scheduler] available_filters nor in "
+        f"{option}, but is neither among [filter_scheduler] available_filters nor in "
         "/etc/nova/scheduler.d"
     )
     assert caught.value.kwargs["filter_name"] == "Nope, Neither"

@@ -8,7 +8,7 @@ import pytest
 from scheduler import numa, objects
 from scheduler.hosts.host_state import Consumption, Fitting, consume
 from tests.builders import NOW, a_fleet, a_host, a_request, candidates
-from tests.unit.numa.builders import cell, guest, host, want
+from tests.unit.numa.builders import cell, devices, guest, host, want
 from tests.world import random_fleets
 
 GIVEN = {
@@ -115,11 +115,6 @@ def test_devices_are_asked_about_as_novas():
 
 PINNED = guest(want(range(2), "dedicated"))
 ONE_NIC = {"vendor_id": "8086", "product_id": "10ed", "count": 1}
-
-
-def devices(count):
-    one = objects.InstancePCIRequest(count=count, spec=[{"vendor_id": "8086"}])
-    return objects.InstancePCIRequests(requests=[one])
 
 
 def amount(topology=None, requests=None, limits=None, **how):

@@ -10,6 +10,7 @@ from scheduler.hosts.host_manager import HostManager, IronicHostManager
 from scheduler.replay.row_fleet import RowFleet, moment
 from tests.builders import a_conf, a_request
 from tests.unit.evaluation.builders import EARLIER, a_node, a_service
+from tests.unit.numa.builders import devices
 
 EXACT = ["ExactRamFilter", "ExactDiskFilter", "ExactCoreFilter"]
 METRICS = [{"name": "cpu.percent", "value": 1, "timestamp": None, "source": "x"}]
@@ -20,9 +21,6 @@ NODE = {
     "metrics": json.dumps(METRICS),
 }
 CELLS = objects.InstanceNUMATopology(cells=[objects.InstanceNUMACell(id=0, cpuset={0}, memory=512)])
-PCI = objects.InstancePCIRequests(
-    requests=[objects.InstancePCIRequest(count=1, spec=[{"vendor_id": "8086"}])]
-)
 
 
 def a_manager(conf, kind=IronicHostManager):
@@ -65,15 +63,6 @@ def test_filters_for_bare_metal(kind, use, expected):
     assert [each.name for each in driver.settings.policy.chain.filters] == expected
 
 
-def test_an_unknown_filter_is_said_to_be_in_the_option_that_names_it():
-    conf = a_conf(baremetal_enabled_filters=["NoFilter"], use_baremetal_filters=True)
-    with pytest.raises(
-        errors.SchedulerHostFilterNotFound,
-        match=r"NoFilter.*\[filter_scheduler\] baremetal_enabled_filters",
-    ):
-        drivers.load(conf, a_manager(conf))
-
-
 def test_the_exact_filters_give_every_instance_a_node_of_its_own():
     conf = a_conf(use_baremetal_filters=True, baremetal_enabled_filters=EXACT)
     driver = drivers.load(conf, a_manager(conf))
@@ -95,7 +84,7 @@ def test_the_exact_filters_give_every_instance_a_node_of_its_own():
     [
         (["MetricsFilter"], {}),
         (["SimpleCIDRAffinityFilter"], {"hints": {"build_near_host_ip": ["192.0.2.7"]}}),
-        (["PciPassthroughFilter"], {"pci_requests": PCI}),
+        (["PciPassthroughFilter"], {"pci_requests": devices(1)}),
         (["NUMATopologyFilter"], {"numa_topology": CELLS}),
     ],
 )

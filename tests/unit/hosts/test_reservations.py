@@ -6,22 +6,19 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
-from scheduler import numa, objects
+from scheduler import numa
 from scheduler.hosts.columns import NEVER
 from scheduler.hosts.host_state import Consumption, Fitting, consume
 from scheduler.hosts.instances import Terms, TrackedInstance
 from scheduler.hosts.reservations import NewtonReservations, Reservation, Reservations
 from scheduler.hosts.table import HostTable
 from tests.builders import NOW, a_fleet, a_request, an_instance_row
-from tests.unit.numa.builders import guest, want
+from tests.unit.numa.builders import devices, guest, want
 from tests.world import random_fleets
 
 KEY = ("h1", "n1")
 EXPIRY_SECONDS = 60
 AMOUNT = Consumption(ram_mb=512, disk_mb=1024, vcpus=2)
-ONE_DEVICE = objects.InstancePCIRequests(
-    requests=[objects.InstancePCIRequest(count=1, spec=[{"vendor_id": "8086"}])]
-)
 PINNED = guest(want(range(2), "dedicated")).to_object()
 ROWS = st.fixed_dictionaries(
     {
@@ -259,7 +256,7 @@ def test_newton_leaves_what_a_failed_request_took_until_the_next_row_of_any_age(
 
 def test_newton_believes_an_older_row_after_one_that_got_no_devices():
     table = a_fleet({"pci_stats": "[]", "updated_at": NOW - 9})
-    request = a_request(pci_requests=ONE_DEVICE)
+    request = a_request(pci_requests=devices(1))
     for amount, updated_at in (
         (Consumption.from_request(request, {}, Fitting(numa.NEWTON)), NOW - 9),
         (AMOUNT, NOW),

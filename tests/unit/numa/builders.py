@@ -1,5 +1,6 @@
 """Short ways to write hosts and guests."""
 
+from scheduler import objects
 from scheduler.numa import GuestCell, GuestTopology, HostCell, HostTopology, Pages
 
 
@@ -23,6 +24,12 @@ def want(cpus=(0, 1), policy=None, number=0, **fields):
     pinned = frozenset(cpus) if policy == "dedicated" else frozenset()
     sizes = {"floating": frozenset(cpus) - pinned, "dedicated": pinned, "memory_mb": 1024}
     return GuestCell(id=number, policy=policy, **{**sizes, **fields})
+
+
+def devices(count, vendor="8086"):
+    """A request for so many devices of a vendor."""
+    one = objects.InstancePCIRequest(count=count, spec=[{"vendor_id": vendor}])
+    return objects.InstancePCIRequests(requests=[one])
 
 
 def guest(*cells, **fields):
