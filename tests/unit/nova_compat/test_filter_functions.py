@@ -18,17 +18,13 @@ METADATA = [{"zone": "a, b", "ssd": "1"}, {"zone": "b"}, {"zone": ""}, {"other":
         ("zone", {"a, b", "b", ""}, {"zone": {"a", "b", ""}, "ssd": {"1"}}),
         ("ssd", {"1"}, {"zone": {"a", "b"}, "ssd": {"1"}}),
         ("none", set(), {}),
+        (None, set(), {"zone": {"a", "b", ""}, "ssd": {"1"}, "other": {"x"}}),
     ],
 )
 def test_values_and_split_values(key, values, split):
     host = a_host(aggregates=METADATA)
     assert aggregate_values_from_key(host, key) == values
     assert aggregate_metadata_get_by_host(host, key) == split
-
-
-def test_every_key_without_one():
-    found = aggregate_metadata_get_by_host(a_host(aggregates=METADATA))
-    assert found == {"zone": {"a", "b", ""}, "ssd": {"1"}, "other": {"x"}}
 
 
 @pytest.mark.parametrize(
