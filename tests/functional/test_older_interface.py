@@ -86,11 +86,6 @@ def running(on_sqlite):
         yield deployment.start_scheduler().wait_ready(), database, deployment.transport_url
 
 
-def _tables_of_instances():
-    tables = [each for each in metadata.sorted_tables if each.name.startswith("instance")]
-    return tables[::-1]
-
-
 @pytest.fixture
 def site(running):
     """That scheduler, with two new servers, running actions, and empty queues."""
@@ -98,7 +93,8 @@ def site(running):
     own = recorded(RUN_INSTANCE)["args"]["request_spec"]["instance_properties"]
     request_id = f"req-{uuid4()}"
     with database.write() as connection:
-        for table in (*TABLES_OF_NOVA, *_tables_of_instances()):
+        names = [*(each.name for each in metadata.sorted_tables), *TABLES_OF_NOVA]
+        for table in (each for each in reversed(names) if each.startswith("instance")):
             connection.execute(sa.text(f"DELETE FROM {table}"))
         for uuid in UUIDS:
             values = {k: v for k, v in own.items() if k in objects.Instance.FIELDS}
