@@ -114,7 +114,8 @@ class World:
     def _own(self, pid):
         try:
             where = os.readlink(f"/proc/{pid}/cwd")
-            return Path(where).is_relative_to(self.folder) and not _is_zombie(pid)
+            is_zombie = ") Z " in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+            return Path(where).is_relative_to(self.folder) and not is_zombie
         except OSError:
             return False
 
@@ -123,10 +124,6 @@ class World:
         for shown, used in self._replaced.items():
             text = text.replace(shown, used)
         return console.Command(text, command.printed)
-
-
-def _is_zombie(pid):
-    return ") Z " in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
 
 
 def compare(page, printed):
