@@ -70,8 +70,6 @@ def _maker(kind: Kind) -> Callable[..., Metric]:
 
 _counter, _histogram, _sum, _highest, _lowest, _newest, _asked = map(_maker, Kind)
 
-# --- decisions ---------------------------------------------------------------------------
-
 DECISIONS = _counter(
     "decisions_total", "Decided requests: selected, or an error's code.", "outcome"
 )
@@ -114,8 +112,6 @@ SHADOW_REQUESTS = _counter(
     "shadow_requests_total", "Requests that a shadow compared, by the result.", "result"
 )
 
-# --- the state that is decided on --------------------------------------------------------
-
 STATE_AGE = _highest("state_age_seconds", "Seconds since the state of the hosts was read last.")
 HOSTS = _newest(
     "hosts",
@@ -152,8 +148,6 @@ CELL_FAILURES = _counter(
     "cell_read_failures_total", "Reads of a cell that failed or were slow.", *CELL
 )
 
-# --- the message bus ---------------------------------------------------------------------
-
 IN_FLIGHT = _sum("requests_in_flight", "Remote calls that are being worked on.")
 OLDEST = _highest("oldest_request_seconds", "How long the oldest of them has been worked on.")
 CONSUMER_UP = _lowest("consumer_up", "Whether every worker takes requests from the message bus.")
@@ -175,8 +169,6 @@ NOTIFICATIONS_DROPPED = _counter(
 NOTIFICATIONS_WAITING = _sum("notifications_waiting", "Notifications that wait for the bus.")
 RECORDING_GAPS = _counter("recording_gaps_total", "Gaps in the recordings.")
 RECORDING_LEFT_OUT = _counter("recording_left_out_total", "Decisions that these gaps leave out.")
-
-# --- the daemon --------------------------------------------------------------------------
 
 RELOADS = _counter(
     "reloads_total",

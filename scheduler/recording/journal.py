@@ -104,8 +104,6 @@ class Journal:
                 self._bounds = _bounds(asked[2])
                 self._waiting.append(line)
 
-    # --- on the thread that decides ------------------------------------------------------
-
     def _line(self, asked: Asked) -> Line | None:
         """All that the decision depends on; None if that cannot be found out."""
         request, _record, _settings, now, _rows, _room = asked
@@ -170,8 +168,6 @@ class Journal:
             "uuids": request.instance_uuids,
             "alternates": request.with_alternates,
         }
-
-    # --- on the thread that writes: it neither logs nor waits for a lock -----------------
 
     def _run(self) -> None:
         is_over = False

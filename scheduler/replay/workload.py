@@ -130,8 +130,10 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file)
             header = [each.strip().lower() for each in next(reader, [])]
-            if missing := [each for each in COLUMNS[:3] if each not in header]:
-                reason = f"no column {', '.join(missing)}; columns are {', '.join(COLUMNS)}"
+            wrong = [f"no column {each}" for each in COLUMNS[:3] if each not in header]
+            wrong += [f"unknown column {each!r:.40}" for each in header if each not in COLUMNS]
+            if wrong:
+                reason = f"{', '.join(wrong)}; columns are {', '.join(COLUMNS)}"
                 raise errors.UnusableInput(path=path, line=1, reason=reason)
             for row in reader:
                 if row:

@@ -57,8 +57,9 @@ def test_a_bad_row_is_named_or_left_out(tmp_path, row, complaint):
 
 
 def test_a_file_without_columns_or_rows(tmp_path):
-    with pytest.raises(errors.UnusableInput, match="line 1: no column lifetime, flavor"):
-        read_csv(a_file(tmp_path, "arrival,count\n1,1\n"), errors.Faults())
+    wrong = "line 1: no column lifetime, no column flavor, unknown column 'cuont'; columns are"
+    with pytest.raises(errors.UnusableInput, match=wrong):
+        read_csv(a_file(tmp_path, "arrival,cuont\n1,1\n"), errors.Faults())
     with pytest.raises(errors.InvalidRequest, match="no arrivals"):
         read_csv(a_file(tmp_path, HEADER), errors.Faults())
 
