@@ -75,12 +75,9 @@ class Checks:
             }
         if not any(table in _WATCHED for table, *_others in changes):
             return
-        if self.restored_at > 0:
-            self.unseen |= {
-                a.host
-                for table, _id, _b, a in changes
-                if table == INSTANCES and self._is_unknown(a)
-            }
+        self.unseen |= {
+            a.host for table, _id, _b, a in changes if table == INSTANCES and self._is_unknown(a)
+        }
         self.limits()
         for table, _number, before, after in changes:
             if table == "claims" and before is not None and before.closed_at is None:
@@ -100,21 +97,19 @@ class Checks:
             self._see_who_fits()
 
     def _is_unknown(self, instance: Row) -> bool:
-        """True when nobody who lives knows that it is claimed for on its host."""
-        uuid = instance.uuid
+        """True when nobody who lives knows that it is claimed for on its host.
+
+        The claim was lost, or another request for the instance, which came at once, replaced it.
+        """
+        uuid, claims = instance.uuid, self._server.tables["claims"].values()
+        hosts = [r.host for r in claims if r.consumer_uuid == uuid and r.closed_at is None]
+        if not instance.host or instance.host in hosts:
+            return False
         by = self.promised[uuid][2].process if uuid in self.promised else None
         if uuid in self.wanted_twice:
             by = self._given.get(uuid, (None, None))[1]
-        claims = self._server.tables["claims"].values()
-        return bool(
-            by is not None
-            and by.dead
-            and instance.host
-            and all(
-                (row.consumer_uuid, row.host) != (uuid, instance.host) or row.closed_at
-                for row in claims
-            )
-        )
+        is_lost = self.restored_at > 0 and by is not None and by.dead
+        return is_lost or (uuid in self.wanted_twice and any(hosts))
 
     def _is_early(self) -> bool:
         return self._kernel.now < self.restored_at + UNSEEN_SECONDS
