@@ -137,12 +137,15 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 raise errors.UnusableInput(path=path, line=1, reason=reason)
             for row in reader:
                 if row:
-                    yield reader.line_num, dict(zip(header, map(str.strip, row), strict=False))
+                    fields = itertools.zip_longest(header, map(str.strip, row), fillvalue="")
+                    yield reader.line_num, dict(fields)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise errors.unusable(path, 0, error) from error
 
 
 def _arrival(row: Mapping[str, str], line: int, flavors: dict[str, objects.Flavor]) -> Arrival:
+    if more := row.get(""):
+        raise ValueError(f"{more!r:.40} is in no column")
     at, lifetime = _seconds("arrival", row), _seconds("lifetime", row, math.inf)
     text = row.get("count") or "1"
     if not text.isdecimal() or not 1 <= int(text) <= MOST_SERVERS:

@@ -43,6 +43,7 @@ def test_rows_become_arrivals(tmp_path):
         ("9,5,4/16,0", "count '0' is not a number from 1 to"),
         ("9,5,4/16,1.5", "count '1.5' is not a number from 1 to"),
         ("9,5,4/16,1,together:a", "group 'together:a' is not POLICY:NAME"),
+        ("9,5,4/16,1,,,x", "'x' is in no column"),
         ("1,5,4/16", "the clock went back: arrival 1 after 5"),
     ],
 )
