@@ -29,7 +29,6 @@ PURGE_SECONDS = 60.0
 SKIPPED_AT_MOST: Final = 1000
 #: The newest claim where there is none.
 NONE: Final[Pair] = (0, 0)
-NEVER_CLOSED: Final = datetime.datetime(9999, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +123,8 @@ class ClaimReader:
 
         return self._run(ask)
 
-    def read_new(self, now: float, closed_since: datetime.datetime = NEVER_CLOSED) -> ClaimRead:
-        """Read the claims that came, and the ids of those closed since."""
+    def read_new(self, now: float, closed_since: datetime.datetime | None = None) -> ClaimRead:
+        """Read the claims that came, and the ids of those closed since, unless None."""
         self.reads += 1
         number, last, there, missed = self.reads, self.newest[0], self._there(), {*self.skipped}
 

@@ -121,15 +121,16 @@ def changed_ids(
     there: Collection[Pair],
     number: int,
     missed: Collection[int],
-    since: datetime.datetime,
+    since: datetime.datetime | None,
 ) -> tuple[bool, set[int], set[int]]:
     """The same; but instead of the open ones those above *number* or among *missed*, open or
-    closed; and the ids of those that were closed *since*, or at any time and are of *there*.
+    closed; and, unless None, the ids of those closed *since*, or at any time and of *there*.
     """
     came = f"id > {number} OR id IN ({_texts(missed)})"
-    known = _has_any(there)
-    closed = f"closed_at >= '{since.replace(microsecond=0).isoformat(' ')}'"
-    closed += f" OR closed_at IS NOT NULL AND {known}"
+    known, closed = _has_any(there), "FALSE"
+    if since is not None:
+        closed = f"closed_at >= '{since.replace(microsecond=0).isoformat(' ')}'"
+        closed += f" OR closed_at IS NOT NULL AND {known}"
     found, ids, closed_ids = _ids_where(connection, known, came, closed)
     return len(found) == len(there), ids, closed_ids
 

@@ -187,9 +187,9 @@ def changed_ids(
     there: Collection[Pair],
     number: int,
     missed: Collection[int],
-    since: datetime.datetime,
+    since: datetime.datetime | None,
 ) -> tuple[bool, set[int], set[int]]:
-    since = since.replace(microsecond=0)
+    since = None if since is None else since.replace(microsecond=0)
 
     def run(one: Transaction) -> tuple[bool, set[int], set[int]]:
         several = list(one.rows(CLAIMS))
@@ -197,7 +197,9 @@ def changed_ids(
         closed = {
             r.id
             for r in several
-            if r.closed_at is not None and (r.closed_at >= since or (r.id, r.generation) in there)
+            if since is not None
+            and r.closed_at is not None
+            and (r.closed_at >= since or (r.id, r.generation) in there)
         }
         return _are_there(one, there), new, closed
 
