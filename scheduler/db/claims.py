@@ -124,7 +124,7 @@ def changed_ids(
     since: datetime.datetime | None,
 ) -> tuple[bool, set[int], set[int]]:
     """The same; but instead of the open ones those above *number* or among *missed*, open or
-    closed; and, unless None, the ids of those closed *since*, or at any time and of *there*.
+    closed; and, if *since* is given, the ids of those closed since, or closed and of *there*.
     """
     came = f"id > {number} OR id IN ({_texts(missed)})"
     known, closed = _has_any(there), "FALSE"

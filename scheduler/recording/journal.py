@@ -44,7 +44,7 @@ Asked = tuple[Request, DecisionRecord, Settings, float, np.ndarray | None, Mappi
 
 
 class Journal:
-    """Watches the decisions of *driver*, and has them written by *writer*."""
+    """Watches decisions of *driver*; *writer* writes them on a thread without locks or logging."""
 
     def __init__(self, driver: FilterScheduler, writer: Writer) -> None:
         self._driver = driver

@@ -119,13 +119,13 @@ def _batches(
         at, _blank, tokens = text.partition(" ")
         letters = tokens.split(",")
         known = other.partition(" ")[2].split(",") if ends else [*letters]
-        told = {each for letter, each in zip(letters, known, strict=False) if letter not in "|"}
+        bins = {each for letter, each in zip(letters, known, strict=False) if letter not in "|"}
         reason = ""
         if not at.isdecimal() or len(letters) != len(known):
             reason = f"not of the form 'seconds letters', or not as long as its line in {ends}"
         elif strange := sorted(set(letters) - flavors - {"|", ""}):
             reason = f"no flavor {', '.join(strange)!r:.40} in {FLAVORS}"
-        elif ends and (strange := sorted(told - lifetimes)):
+        elif ends and (strange := sorted(bins - lifetimes)):
             reason = f"no lifetime {', '.join(strange)!r:.40} in {BINS}, by its line in {ends}"
         elif int(at) < last:
             reason = f"the clock went back: {at} after {last}"

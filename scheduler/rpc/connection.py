@@ -67,7 +67,7 @@ class Deliveries:
         if self.take(message):
             return
         if not self._limits.bound_form(message):
-            LOG.warning("A message of %d bytes is no JSON: it is dropped", len(message.body))
+            LOG.warning("A message of %d bytes cannot be read: it is dropped", len(message.body))
             message.channel.basic_reject(message.delivery_tag, requeue=False)
             return
         if message.delivery_info["redelivered"]:

@@ -134,7 +134,7 @@ def test_what_cannot_be_served_is_counted(observed):
         raw.call({"method": "select_destinations", "args": [], "version": "4.5"})
         raw.call({"method": "sell_destinations", "args": {}, "version": "4.5"})
     grown(observed, before, 1, "messages_undecodable_total")
-    observed.daemon.wait_log("A message of 9 bytes is no JSON: it is dropped")
+    observed.daemon.wait_log("A message of 9 bytes cannot be read: it is dropped")
     assert "Failed to process message" not in observed.daemon.log
     for error in ("InvalidRequest", "UnknownMethod"):
         grown(observed, before, 1, "messages_refused_total", error)

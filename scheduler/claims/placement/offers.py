@@ -247,8 +247,8 @@ class Offers:
     def note_refused_claim(self, node: str, candidate: Any, held: int, *, is_beaten: bool) -> None:
         """Claim another candidate on *node*, or no more than the instances *held* there.
 
-        One server of the request may have taken what the candidate of the next one names, while
-        other providers in the tree, or some that share, have more of it.
+        Others took it if *is_beaten*.  Else one server may have taken what the candidate of the
+        next one names, while other providers in the tree, or some that share, have more of it.
         """
         self._is_beaten |= is_beaten
         rest = [each for each in self.known[node] if each != candidate]
