@@ -70,7 +70,9 @@ class RecordedTable:
             names = VALUES if places is None else [VALUES[place] for place in places]
             for name, value in zip(names, said, strict=True):
                 content = self._contents[value] if name in POOL_PARSERS else value
-                values[name] = _hashable(content) if name == "aggregates" else content
+                if name == "aggregates":  # tuples, as they are keys
+                    content = tuple((*each, tuple(map(tuple, pairs))) for *each, pairs in content)
+                values[name] = content
             for name in ("has_service", "service_disabled", "service_forced_down"):
                 values.pop(name, None)
             self.table.put((host, node), values)
@@ -85,12 +87,6 @@ class RecordedTable:
                 texts = frozenset((name, text) for name, text in values[-1])
                 found = TrackedInstance(*values)._replace(image_properties=texts)
                 table.put_instance(host, found.uuid, found)
-
-
-def _hashable(content: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(
-        (*values, tuple((name, text) for name, text in pairs)) for *values, pairs in content
-    )
 
 
 class Recheck:

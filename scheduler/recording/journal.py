@@ -32,7 +32,7 @@ WAITING: Final = 2000
 SEGMENT_SECONDS: Final = 3600.0
 CLOSE_SECONDS: Final = 5.0
 #: Waking the thread for each line would take as long as writing it.
-WRITE_SECONDS: Final = 0.05
+WRITE_SECONDS: Final = 0.1
 _HEARD: Final = "service_last_seen"
 #: Names of the values of a row; documents are the last of them.  Others need another VERSION.
 VALUES: Final = (*(each for each in COLUMN_TYPES if each != _HEARD), *POOL_PARSERS)
@@ -186,9 +186,7 @@ class Journal:
             if begin == len(lines):
                 return  # nothing shows yet that the disk is well again
         try:
-            for line in lines[begin:]:
-                self._writer.write(line)
-            if self._writer.flush():
+            if self._writer.write(lines[begin:]):
                 self._is_full_due = True
             self._is_failing = False
         except Exception as error:  # noqa: BLE001 - the next line begins anew, with a gap

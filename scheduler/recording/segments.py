@@ -46,17 +46,21 @@ class Writer:
         self._number = 0
         self._is_on_disk = True
 
-    def write(self, line: Line) -> None:
-        """Write *line*; one with all hosts begins a new segment.  Raises OSError."""
-        if line["full"]:
-            self._begin()
-        if self.file is not None:
-            self.file.write(_text(line))
+    def write(self, lines: Iterable[Line]) -> bool:
+        """Write *lines*; one with all hosts begins a segment.  True if one is due; raises OSError."""
+        texts: list[bytes] = []
+        for line in lines:
+            if line["full"]:
+                self._flush(texts)
+                self._begin()
+            texts.append(_text(line))
+        return self._flush(texts)
 
-    def flush(self) -> bool:
-        """Have everything on disk; True if it is time for a new segment.  Raises OSError."""
+    def _flush(self, texts: list[bytes]) -> bool:
         if self.file is None:
             return False
+        self.file.write(b"".join(texts))
+        texts.clear()
         self.file.flush()
         self._is_on_disk = True
         return self._path.stat().st_size > self._most_bytes // SEGMENT_SHARE

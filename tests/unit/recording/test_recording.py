@@ -304,9 +304,8 @@ def test_old_segments_make_room(tmp_path):
     writer = Writer(tmp_path, "worker", 1, 8)
     old = tmp_path / "old-1.jsonl.gz"
     old.write_bytes(b"x" * (9 * 2**20))
-    writer.write({**dict.fromkeys(NAMES), "now": 1, "full": True})
+    assert not writer.write([{**dict.fromkeys(NAMES), "now": 1, "full": True}])
     assert not old.exists()
-    assert not writer.flush()
     writer.close()
     assert [line for _place, line in Segment(*tmp_path.glob("*.gz"))][0]["now"] == 1
 
