@@ -47,7 +47,7 @@ class Writer:
         self._is_on_disk = True
 
     def write(self, lines: Iterable[Line]) -> bool:
-        """Write *lines*; one with all hosts begins a segment.  True if one is due; raises OSError."""
+        """Write *lines*; all hosts begin a segment.  True if one is due.  Raises OSError."""
         texts: list[bytes] = []
         for line in lines:
             if line["full"]:
