@@ -173,8 +173,7 @@ def moves_for_room(conf: Any, databases: Databases, refused: Mapping[str, Any]) 
         asked = (refused[name] for name in ("flavor", "zone", "project"))
         spec = request_for(conf, databases, *asked)
         fleet, left_out = database_fleet.read(conf, databases, READING_SECONDS)
-        planner = Planner(Mover(fleet, SEARCH_SECONDS), left_out)
-        plan = planner.fit(spec, refused["num_instances"])
+        plan = Planner(Mover(fleet, SEARCH_SECONDS), left_out).fit(spec, refused["num_instances"])
     except (errors.NovaException, TimeoutError, *FAILURES):
         LOG.debug("It is not known what would make room", exc_info=True)
         return None

@@ -168,6 +168,14 @@ class Reservations:
         self._keep(reservation)
         self._show(reservation)
 
+    def take_over(self, reservation: Reservation) -> None:
+        """Keep *reservation*, whose amount the report of its host has already: no more of it."""
+        added = reservation.amount.added
+        self.table.add([self.table.rows[reservation.key]], added, -1)
+        for name in self._reported.get(reservation.key, {}).keys() & added.keys():
+            self._reported[reservation.key][name] -= added[name]
+        self.add(reservation)
+
     def _take(self, reservation: Reservation, row: int) -> None:
         self._keep_report(reservation.key, row, reservation.amount)
         reservation.hardware = consume(self.table, row, reservation.amount)

@@ -64,7 +64,8 @@ class Mover:
 
     def counts(self) -> dict[str, Any]:
         """Hosts, those without servers, servers, and how full the others are."""
-        table, room = self.fleet.table, self._room()
+        table = self.fleet.table
+        room = Room.from_rows(table, table.order)
         return {
             "hosts": len(table.rows_of_host),
             "empty_hosts": sum(map(self.is_empty, table.rows_of_host)),
@@ -74,12 +75,10 @@ class Mover:
 
     def memory(self) -> list[float]:
         """Share of the memory in use of each host, the fullest first."""
-        room, at = self._room(), RESOURCES.index(MEMORY)
+        table, at = self.fleet.table, RESOURCES.index(MEMORY)
+        room = Room.from_rows(table, table.order)
         used = 1 - room.free[at] / np.maximum(room.capacity[at], 1)
         return [round(each, 3) for each in np.sort(used)[::-1].tolist()]
-
-    def _room(self) -> Room:
-        return Room.from_rows(self.fleet.table, self.fleet.table.order)
 
     def move(self, server: Reservation, reason: str, rows: np.ndarray) -> Move | None:
         """Move *server* to the best of *rows*, but not to the host that it is on; None if none."""

@@ -238,7 +238,6 @@ class VirtualFleet:
         host = self.table.host_of_instance[uuid]
         instance: TrackedInstance = self.table.instances[host][uuid]
         key = (host, instance.node or host)
-        row = self.table.rows[key]
         amount = Consumption.from_request(spec, {}, self.driver.settings.policy.fitting)
         if amount.wish is not None:
             raise ValueError(f"server {uuid} has cells or devices of its own on {host}")
@@ -246,9 +245,8 @@ class VirtualFleet:
         kept = _Built(amount.ram_mb, amount.disk_mb, amount.vcpus) if is_built else amount
         now = self.clock()
         terms = Terms(host, key[1], None, spec.flavor.id, now, now + _FOREVER)
-        self.table.add([row], kept.added, -1)
         server = Reservation(key, kept, terms, uuid, instance)
-        self.reservations.add(server)
+        self.reservations.take_over(server)
         self.spec_of[uuid] = spec
         return server
 

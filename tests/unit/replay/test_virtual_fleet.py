@@ -109,14 +109,20 @@ def test_a_fleet_that_was_read_keeps_down_hosts_and_adopts_its_servers():
             {**node, **usage, **disk, "id": 2, "uuid": "2", "host": "b"},
         ],
         "services": [service, {**service, "host": "b", "last_seen_up": "2026-11-20T23:00:00Z"}],
-        "instances": [{"uuid": UUIDS[0], "host": "a", "node": "a", "vm_state": "active"}],
+        "instances": [
+            {"uuid": uuid, "host": "a", "node": "a", "vm_state": "active"} for uuid in UUIDS[:2]
+        ],
     }
     fleet = VirtualFleet(a_conf(), RowFleet(rows), VirtualClock(seconds(moment(NOW))))
     before = numbers(fleet)
     adopted = fleet.adopt(UUIDS[0], a_request())
+    other = fleet.adopt(UUIDS[1], a_request())
     assert numbers(fleet) == before
-    assert fleet.servers_on("a") == [adopted]
+    assert fleet.servers_on("a") == [adopted, other]
+    with fleet.reservations.without([adopted]):
+        assert numbers(fleet)["free_ram_mb"] == [8192, 7680]
+    assert numbers(fleet) == before
     fleet.remove([adopted])
     assert numbers(fleet)["free_ram_mb"] == [8192, 7680]
-    assert not hosts_of(fleet)
+    assert hosts_of(fleet) == {UUIDS[1]: "a"}
     assert {each.key[0] for each in fleet.place(a_request(), UUIDS[:5]).servers} == {"a"}
