@@ -16,11 +16,11 @@ from scheduler.db.database import Database
 from scheduler.notifications import (
     Notifications,
     Payload,
-    envelope,
     legacy_failure,
     never_failing,
     request,
 )
+from scheduler.objects.base import envelope
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)

@@ -11,6 +11,7 @@ from oslo_messaging.transport import NotificationTransport
 
 from scheduler import errors, objects
 from scheduler.objects import registry
+from scheduler.objects.base import envelope
 from scheduler.rpc.context import NotificationSerializer, RequestContextSerializer
 from scheduler.threads import BatchThread
 
@@ -90,16 +91,6 @@ def legacy_failure(
         "state": state,
         "method": method,
         "reason": errors.message_of(error),
-    }
-
-
-def envelope(name: str, version: str, data: Payload) -> Payload:
-    """*data* as the versioned payload *name*."""
-    return {
-        registry.NAME_KEY: name,
-        registry.NAMESPACE_KEY: registry.NAMESPACE,
-        registry.VERSION_KEY: version,
-        registry.DATA_KEY: data,
     }
 
 

@@ -280,26 +280,31 @@ class WireObject:
             self._fit(data, registry.parse(version))
         if manifest is None and self._unknown:
             data.update(self._unknown)
-        envelope = {
-            registry.NAME_KEY: name,
-            registry.NAMESPACE_KEY: registry.NAMESPACE,
-            registry.VERSION_KEY: version,
-            registry.DATA_KEY: data,
-        }
+        found = envelope(name, version, data)
         changes = self._changes
         if changes is None:
             changes = list(data) if self.LISTS_CHANGES else ()
         elif changes:
             changes = [each for each in changes if type(each) is str and each in data]
         if changes:
-            envelope[registry.CHANGES_KEY] = changes
-        return envelope
+            found[registry.CHANGES_KEY] = changes
+        return found
 
     def _fit(self, data: dict[str, Any], version: registry.Version) -> None:
         if version < registry.parse(self.VERSION):
             self._downgrade(data, version)
             for name in [n for n in data if (self.FIELDS[n].since or version) > version]:
                 del data[name]
+
+
+def envelope(name: str, version: str, data: dict[str, Any]) -> dict[str, Any]:
+    """*data* as the wire form of *name*."""
+    return {
+        registry.NAME_KEY: name,
+        registry.NAMESPACE_KEY: registry.NAMESPACE,
+        registry.VERSION_KEY: version,
+        registry.DATA_KEY: data,
+    }
 
 
 def from_primitive(envelope: Any) -> Any:
