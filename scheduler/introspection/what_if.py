@@ -214,9 +214,8 @@ def _without_own_reservations(
 ) -> Iterator[str]:
     """Release what the servers of the request hold; yield notes for the reader of the answer."""
     uuids = set(asked.instance_uuids)
-    own = [pick for pick in reservations if pick.uuid in uuids]
-    for pick in own:
-        reservations.release(pick)
+    own = reservations.of(uuids)
+    reservations.release_all(own)
     if own:
         yield f"{len(own)} open promise(s) to these servers are left out of both decisions."
     homes = sorted(uuids & reservations.table.host_of_instance.keys())
