@@ -45,6 +45,7 @@ class Run:
         self.series: list[dict[str, Any]] = []
         #: By flavor, from the end of the warm-up on.
         self._counts: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTED, 0))
+        self._ranks: dict[str, tuple[Size, str]] = {}
         #: The worst refusals, each behind its rank.
         self._worst: list[tuple[tuple[float, float], dict[str, Any]]] = []
         self.decisions = 0
@@ -96,6 +97,7 @@ class Run:
         self._mixes.setdefault(int(now // DAY), Counter())[_size(arrival)] += arrival.count
         if now >= self._warm_up_seconds:
             count = self._counts[arrival.flavor_name]
+            self._ranks[arrival.flavor_name] = _size(arrival), arrival.flavor_name
             count["requests"] += 1
             count["servers"] += arrival.count
             if outcome.is_refused:
@@ -214,7 +216,7 @@ class Run:
                     **count,
                     "failure_rate": round(count["servers_refused"] / count["servers"], 6),
                 }
-                for name, count in sorted(self._counts.items())
+                for name, count in sorted(self._counts.items(), key=lambda its: self._ranks[its[0]])
             },
             "mean": _mean(counted),
             "end": end,

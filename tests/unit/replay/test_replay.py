@@ -61,6 +61,7 @@ def test_servers_end_and_refusals_are_counted_and_explained():
     play(run, arrivals)
     found = run.result()
     assert (found["requests"], found["servers"], found["requests_refused"]) == (4, 5, 2)
+    assert list(found["failure_rate_by_flavor"]) == ["small", "large"]  # by size
     assert found["failure_rate_by_flavor"]["small"]["failure_rate"] == 1.0
     assert found["failure_rate_by_flavor"]["large"]["servers_refused"] == 1
     assert [each["request"] for each in found["worst_refusals"]] == ["at 50", "at 7300"]
