@@ -19,7 +19,7 @@ from scheduler.objects.fields import LARGEST_SIZE
 
 COLUMNS: Final = ("arrival", "lifetime", "flavor", "count", "group", "zone")
 MOST_SERVERS: Final = 10_000
-_SIZE: Final = re.compile(r"(\d+)/(\d+(?:\.\d+)?)(?:/(\d+))?")
+_SIZE: Final = re.compile(r"(\d{1,99})/(\d{1,99}(?:\.\d+)?)(?:/(\d{1,99}))?")
 _POLICIES: Final = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
 
 
@@ -126,8 +126,9 @@ def _required(arrivals: Sequence[Arrival], name: str) -> Sequence[Arrival]:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    reader = csv.reader(())
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             reader = csv.reader(file)
             header = [each.strip().lower() for each in next(reader, [])]
             wrong = [f"no column {each}" for each in COLUMNS[:3] if each not in header]
@@ -139,16 +140,18 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 if row:
                     fields = itertools.zip_longest(header, map(str.strip, row), fillvalue="")
                     yield reader.line_num, dict(fields)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise errors.unusable(path, 0, error) from error
+    except (OSError, csv.Error) as error:
+        raise errors.unusable(path, reader.line_num, error) from error
 
 
 def _arrival(row: Mapping[str, str], line: int, flavors: dict[str, objects.Flavor]) -> Arrival:
     if more := row.get(""):
         raise ValueError(f"{more!r:.40} is in no column")
+    if any("\ufffd" in each for each in row.values()):
+        raise ValueError("it is not UTF-8")
     at, lifetime = _seconds("arrival", row), _seconds("lifetime", row, math.inf)
     text = row.get("count") or "1"
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_SERVERS:
+    if not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= MOST_SERVERS:
         raise ValueError(f"count {text!r:.40} is not a number from 1 to {MOST_SERVERS}")
     group = row.get("group", "")
     policy = group.partition(":")[0]

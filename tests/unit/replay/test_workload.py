@@ -15,7 +15,7 @@ HEADER = "arrival,lifetime,flavor,count,group,zone\n"
 
 def a_file(folder, text):
     path = folder / "day.csv"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
     return path
 
 
@@ -41,6 +41,9 @@ def test_rows_become_arrivals(tmp_path):
         ("9,5,99999999999/16", "flavor '99999999999/16' is larger than a flavor may be"),
         (f"9,5,1/{'9' * 400}", "flavor '1/999"),
         ("9,5,4/16,0", "count '0' is not a number from 1 to"),
+        (f"9,5,4/16,{'9' * 5000}", "count '999"),
+        (f"9,5,{'9' * 5000}/16", "flavor '999"),
+        ("9,5,4/16,1,,\udcfc", "it is not UTF-8"),
         ("9,5,4/16,1.5", "count '1.5' is not a number from 1 to"),
         ("9,5,4/16,1,together:a", "group 'together:a' is not POLICY:NAME"),
         ("9,5,4/16,1,,,x", "'x' is in no column"),
@@ -61,6 +64,8 @@ def test_a_file_without_columns_or_rows(tmp_path):
     wrong = "line 1: no column lifetime, no column flavor, unknown column 'cuont'; columns are"
     with pytest.raises(errors.UnusableInput, match=wrong):
         read_csv(a_file(tmp_path, "arrival,cuont\n1,1\n"), errors.Faults())
+    with pytest.raises(errors.UnusableInput, match="line 2: field larger than"):
+        read_csv(a_file(tmp_path, f"{HEADER}1,1,{'x' * 140_000}\n"), errors.Faults())
     with pytest.raises(errors.InvalidRequest, match="no arrivals"):
         read_csv(a_file(tmp_path, HEADER), errors.Faults())
 
