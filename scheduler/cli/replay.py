@@ -138,9 +138,6 @@ class Replay(command.Text):
         elif parsed.fleet_from_database and not parsed.fleet:
             migration.check_ready(self.database, layout.NEEDED_TABLES)
             fleet, _left_out = database_fleet.read(conf, self.databases)
-            if not fleet.table.rows_of_host:
-                reason = f"there is no compute host in {self.database.masked_url}"
-                raise errors.InvalidRequest(field="--fleet-from-database", reason=reason)
         elif is_recording(parsed.workload[0]) and not parsed.fleet:
             fleet = recorded_fleet(conf, parsed.workload)
         else:

@@ -33,11 +33,14 @@ def read(
 ) -> tuple[VirtualFleet, dict[str, str]]:
     """The fleet, and the servers that cannot be taken away there, each with the reason.
 
-    Raises what reading raises where a database is away, TimeoutError if servers are left after
-    *seconds*.
+    Raises what reading raises where a database is away, InvalidRequest if it has no host, and
+    TimeoutError if servers are left after *seconds*.
     """
     ends_at = time.monotonic() + seconds
     fleet = VirtualFleet(conf, CellsReader(conf, databases), VirtualClock(time.time()))
+    if not fleet.table.rows_of_host:
+        url = databases.main.masked_url
+        raise errors.InvalidRequest(field=url, reason="there is no compute host in it")
     left_out: dict[str, str] = {}
     with databases.api.read() as connection:
         requests = _Requests(

@@ -14,11 +14,11 @@ MOST_HOSTS: Final = 200_000
 #: Where the description names no disk; flavors of a trace often have none either.
 DISK_GB: Final = 10_000
 _UNITS: Final = {"MIB": 1, "GIB": 1024, "TIB": 1024 * 1024, "MB": 1, "GB": 1024, "TB": 1024 * 1024}
+_N: Final = r"\s*([1-9]\d{0,8})\s*"
 _KIND: Final = re.compile(
-    r"\s*(\d+)\s*[×x*]\s*(\d+)\s*cores?\s*/\s*(\d+)\s*([MGT]i?B)(?:\s*/\s*(\d+)\s*([GT]i?B))?\s*",
-    re.IGNORECASE,
+    rf"{_N}[×x*]{_N}cores?\s*/{_N}([MGT]i?B)(?:\s*/{_N}([GT]i?B))?\s*", re.IGNORECASE
 )
-_ZONES: Final = re.compile(r"\s*(\d+)\s*zones?\s*", re.IGNORECASE)
+_ZONES: Final = re.compile(rf"{_N}zones?\s*", re.IGNORECASE)
 _FORM: Final = "2000 × 64 cores/256 GiB/2 TiB + 100 × 96 cores/768 GiB, 3 zones"
 _SUPPORTED: Final = '[["x86_64", "kvm", "hvm"]]'
 
@@ -31,12 +31,9 @@ def rows_of(text: str, now: float) -> dict[str, Any]:
     kinds, *zones = text.split(",")
     found = [_KIND.fullmatch(each) for each in kinds.split("+")]
     spread = [_ZONES.fullmatch(each) for each in zones]
-    if None in found or None in spread or len(spread) > 1:
-        reason = f"not of the form '{_FORM}', disk and zones are optional"
-        raise errors.InvalidRequest(field=f"fleet {text!r:.80}", reason=reason)
     counts = [int(each[1]) for each in found if each]
-    if not 0 < sum(counts) <= MOST_HOSTS or 0 in counts:
-        reason = f"{sum(counts)} hosts; 1 to {MOST_HOSTS}, and some of each kind"
+    if None in found or None in spread or len(spread) > 1 or sum(counts) > MOST_HOSTS:
+        reason = f"not of the form '{_FORM}', disk and zones optional, {MOST_HOSTS} hosts at most"
         raise errors.InvalidRequest(field=f"fleet {text!r:.80}", reason=reason)
     hardware = itertools.chain.from_iterable(
         [_hardware(each)] * count for each, count in zip(found, counts, strict=True) if each

@@ -107,7 +107,10 @@ def test_lenient_replays_say_what_they_left_out(replay, tmp_path):
     [
         ([], "describe one, or take it --fleet-from-database"),
         (["--fleet-from-database"], "sqlite:////nowhere/at/all does not exist; create it with"),
-        (["--fleet", "many"], "fleet 'many': not of the form"),
+        *(
+            (["--fleet", each], f"fleet '{each:.79}")
+            for each in ("many", f"{'9' * 5000} × 1 core/1 GiB", "1 × 0 cores/1 GiB")
+        ),
         (
             ["--fleet", "4 × 64 cores/100 GiB"],
             "line 5: flavor 64/256: No host fits: RamFilter",
@@ -135,7 +138,8 @@ def test_mistakes_are_named(replay, words, complaint):
 def test_a_database_without_hosts_is_no_fleet(refused, database, tmp_path):
     (tmp_path / "day.csv").write_text(DAY)
     said = refused("replay", str(tmp_path / "day.csv"), "--fleet-from-database")
-    assert "--fleet-from-database: there is no compute host in sqlite:///" in said
+    assert ".sqlite: there is no compute host in it" in said
+    assert "there is no compute host in it" in refused("plan", "rules")
 
 
 @pytest.mark.parametrize(
