@@ -39,6 +39,7 @@ _WORDS: Final = tuple(
             r"\1: no such directory; see --config-dir",
         ),
         (r"Failed to open some config files: (\S*)", r"\1: this user may not read it"),
+        (r"No '[^']*' or '=' found in assignment: '\\ufeff.*'", "it begins with a byte order mark"),
         (r"Failed to parse (\S+): at (\S+:\d+), (.*)", r"\2: \3; correct that line"),
         (r"(\[[\da-f:]+\]) is not a valid host address", r"\1: leave the brackets out"),
         (r"Error loading logging config (\S+): ", ""),

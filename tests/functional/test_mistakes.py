@@ -218,6 +218,7 @@ FILES = {
     "no file": (None, ("nova.conf: no such file",)),
     "not UTF-8": (b"[DEFAULT]\nhost = a\n# caf\xe9\n", ("nova.conf:3: byte 0xe9", "UTF-8")),
     "a line without a value": (b"[DEFAULT]\nhost\n", ("nova.conf:2: ", "correct that line")),
+    "a BOM": (b"\xef\xbb\xbf[DEFAULT]\n", ("nova.conf:1: it begins with a byte order mark",)),
     "a group without an end": (b"[DEFAULT\n", ("nova.conf:1: ", "must end with ]")),
 }
 
