@@ -71,7 +71,8 @@ def _planned(self: Any, args: Any, conf: Any, plan: Callable[[Planner], Plan]) -
 def _show(self: Any, found: Mapping[str, Any]) -> None:
     """Lines for a shell, or a table of moves, what stays, and the fleet before and after."""
     if "shell" in found:
-        self.app.stdout.write("".join(f"{line}\n" for line in found["shell"]))
+        stuck = (f"# {errors.in_one_line(each)}" for each in _stuck_lines(found))
+        self.app.stdout.write("".join(f"{line}\n" for line in (*found["shell"], *stuck)))
         return
     # Terminals wrap what is wider than they are; names can be copied then.
     console = Paper(file=self.app.stdout, width=1000, highlight=False, markup=False)

@@ -103,7 +103,7 @@ def difference_sentence(each: Document) -> str:
         return text
     return (
         f"{text} First: {begin['request']} ({begin['servers']} × {begin['flavor']}). "
-        f"{first}: {begin[first]} {other}: {begin[other]}"
+        f"{first}: {begin['why'][first]} {other}: {begin['why'][other]}"
     )
 
 

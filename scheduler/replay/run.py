@@ -291,7 +291,6 @@ def compare(runs: Mapping[str, Run], arrivals: Iterable[Arrival]) -> list[dict[s
                 "at": round(arrival.at, 3),
                 "flavor": arrival.flavor_name,
                 "servers": arrival.count,
-                first: run.explain_again(outcome),
-                name: second.explain_again(other),
+                "why": {first: run.explain_again(outcome), name: second.explain_again(other)},
             }
     return differences

@@ -93,6 +93,9 @@ def test_room_is_sought_for_the_cells_and_devices_of_a_flavor(config_file, run):
         "fit: 0 of 1, 0 moves in 0 waves",
     )
     assert "NUMATopologyFilter removed all 3 hosts" in out
+    _status, shell, _err = run("plan", "fit", "--flavor", "pinned", "--shell")
+    assert shell.startswith("# ")
+    assert shell[2:].rstrip() in out
 
 
 @pytest.mark.usefixtures("fleet")

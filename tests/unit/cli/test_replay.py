@@ -49,8 +49,8 @@ def test_pages_and_numbers_are_the_same_each_time(replay, tmp_path):
     (difference,) = found["differences"]
     assert difference["elsewhere"] > 0
     assert difference["refused_only_by"] == {"configured": 1, STACKING: 0}
-    assert difference["first"]["configured"].startswith("host-1, host-2 were chosen")
-    assert difference["first"][STACKING].startswith("host-1 (x2) was chosen")
+    assert difference["first"]["why"]["configured"].startswith("host-1, host-2 were chosen")
+    assert difference["first"]["why"][STACKING].startswith("host-1 (x2) was chosen")
 
 
 def test_other_fleets_and_another_file(replay, tmp_path):
