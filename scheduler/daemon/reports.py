@@ -129,7 +129,7 @@ class Reports:
             "last read failed": hosts.is_failing,
             **host_states(hosts.table, hosts.clock(), hosts.service_down_time_seconds),
             "instances": len(hosts.table.host_of_instance),
-            "promised": len(list(hosts.reservations)),
+            "reserved": len(list(hosts.reservations)),
         }
         lines = [f"{name} = {value}" for name, value in figures.items()]
         for cell in hosts.cell_health():

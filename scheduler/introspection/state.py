@@ -91,7 +91,7 @@ def copied(subject: Subject) -> Iterator[tuple[HostTable, Reservations]]:
 
 
 def state_summary(subject: Subject) -> dict[str, Any]:
-    """Who the worker is, what it knows of the fleet, what it has promised and how old that is.
+    """Who the worker is, what it knows of the fleet, what it has reserved and how old that is.
 
     Hosts are compute nodes; one that is disabled does not count as ``up``.
     """

@@ -217,7 +217,7 @@ def _without_own_reservations(
     own = reservations.of(uuids)
     reservations.release_all(own)
     if own:
-        yield f"{len(own)} open promise(s) to these servers are left out of both decisions."
+        yield f"{len(own)} reservation(s) of these servers are left out of both decisions."
     homes = sorted(uuids & reservations.table.host_of_instance.keys())
     if homes:
         yield f"{len(homes)} of these servers are on hosts already and count there, both times."

@@ -127,7 +127,7 @@ def test_a_remembered_request_is_decided_as_if_it_were_not_placed(world):
         assert hosts(answer["before"]) == ["cmp5"]
         assert hosts(answer["after"]) == ["cmp4"]
         assert answer["notes"] == [
-            "1 open promise(s) to these servers are left out of both decisions."
+            "1 reservation(s) of these servers are left out of both decisions."
         ]
     assert everything(world) == state
     assert len(manager.recorder.records) == 1
