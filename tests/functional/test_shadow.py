@@ -85,8 +85,9 @@ class Site:
         """Requests that the shadow has decided."""
         done = self.cloud.run("nova-scheduler-manage", "shadow", "report", "-f", "json")
         waiting = re.search(r"(\d+) requests have no outcome", done.stderr)
-        if waiting is None:  # its worker is too busy to answer
+        if "No worker of" in done.stderr:  # it is too busy to answer
             return 0
+        assert waiting, done
         return sum(each["requests"] for each in json.loads(done.stdout)) + int(waiting[1])
 
 

@@ -108,7 +108,7 @@ def test_lenient_replays_say_what_they_left_out(replay, tmp_path):
         ([], "describe one, or take it --fleet-from-database"),
         (["--fleet-from-database"], "sqlite:////nowhere/at/all does not exist; create it with"),
         *(
-            (["--fleet", each], f"fleet '{each:.79}")
+            (["--fleet", each], f"fleet {each!r:.80}: not of the form")
             for each in ("many", f"{'9' * 5000} × 1 core/1 GiB", "1 × 0 cores/1 GiB")
         ),
         (
