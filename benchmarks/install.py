@@ -17,12 +17,18 @@ _TIMES = ("created_at", "updated_at", "last_seen_up")
 
 
 def into_own(url: str, plan: fleet.FleetPlan, now: datetime.datetime) -> None:
-    """Make our tables at *url* and put the fleet into them, as reported at *now*."""
+    """Make our tables at *url* and put the fleet into them, as reported at *now*.
+
+    Of the entries that say so the newest is left, as ten minutes later.
+    """
     database = Database(url)
     try:
         migration.sync(database)
         with database.write() as connection:
             put(connection, connection, plan, now)
+            entries = tables.changes
+            newest = connection.execute(sa.select(sa.func.max(entries.c.id))).scalar()
+            connection.execute(entries.delete().where(entries.c.id < newest))
     finally:
         database.dispose()
 

@@ -130,7 +130,7 @@ class FleetReader:
         # The poll does not show a row twice: until its rows are read, only a full read can follow.
         last_read_at, self._read_at = self._read_at, None
         news: News | None = None if full or last_read_at is None else {}
-        services = self._heartbeats.service_ids
+        services = self._heartbeats.changes
         if news is not None and self._is_quiet:
             news = self._poll.run(connection, now, services)
             if news == {}:
@@ -193,7 +193,7 @@ class FleetReader:
         kind = fleet_poll.ChangesPoll if fleet_poll.are_kept(connection) else fleet_poll.StampsPoll
         poll = kind(self.database, self._overlap)
         self._heartbeats.begin(connection, now)
-        poll.begin(connection, now, self._heartbeats.service_ids)
+        poll.begin(connection, now, self._heartbeats.changes)
         self._poll, self._has_begun = poll, True
         late = (last_read_at or now - PAST) - fleet_poll.LOOK_BACK
         placed = fleet_rows.PLACED

@@ -48,7 +48,7 @@ KEPT: Final = datetime.timedelta(minutes=10)
 
 
 class HeartbeatReader:
-    """Reads of one *database*.  ``service_ids`` are all services as of the last one."""
+    """Reads of one *database*.  ``changes`` counts those that found services come or gone."""
 
     def __init__(self, database: Database) -> None:
         self._session = ReadSession(database)
@@ -61,7 +61,7 @@ class HeartbeatReader:
         self._query = Compiled(database, listed)
         self._heard: set[str] = set()
         self._heard_at: datetime.datetime | None = None
-        self.service_ids: Set[int] = frozenset()
+        self.changes = 0
 
     def begin(self, connection: sa.Connection, now: datetime.datetime) -> None:
         """Note what is known with a full read, before it reads the services."""
@@ -90,9 +90,10 @@ class HeartbeatReader:
 
     def _hear(self, connection: sa.Connection) -> set[str]:
         heard, before = fleet_rows.entries_of(self._query.execute(connection).scalar()), self._heard
-        self._heard = heard
-        self.service_ids = {int(each.partition(_SEPARATOR)[0]) for each in heard}
-        return heard - before
+        self._heard, new = heard, heard - before
+        ids = [{each.partition(_SEPARATOR)[0] for each in some} for some in (new, before - heard)]
+        self.changes += ids[0] != ids[1]
+        return new
 
 
 def is_recent(done_at: datetime.datetime | None, now: datetime.datetime, seconds: float) -> bool:
@@ -157,7 +158,7 @@ class ChangesPoll:
         self._tops: deque[tuple[datetime.datetime, int]] = deque()
         self._entries: set[str] = set()
 
-    def begin(self, connection: sa.Connection, now: datetime.datetime, services: Set[int]) -> None:
+    def begin(self, connection: sa.Connection, now: datetime.datetime, services: int) -> None:
         """Note what is known with a full read of the same snapshot."""
         self._tops.clear()
         if (newest := _newest(connection)) is None:
@@ -167,9 +168,7 @@ class ChangesPoll:
         self._tops += [(now - self._overlap, first), (now, newest.id)]
         self._entries = self._from(connection, first)
 
-    def run(
-        self, connection: sa.Connection, now: datetime.datetime, services: Set[int]
-    ) -> News | None:
+    def run(self, connection: sa.Connection, now: datetime.datetime, services: int) -> News | None:
         """Return what has changed since the last call; None: only a full read shows that."""
         if not self._tops:
             return None
@@ -264,12 +263,12 @@ class StampsPoll:
         #: Entries by timestamp of the last look back and all polls since.
         self._known: list[set[str]] = []
         self._nodes: Set[int] = frozenset()
-        self._services: Set[int] = frozenset()
+        self._services = 0
         #: Another thread appends entries by timestamp, and the ids of the living nodes.
         self._looked: deque[list[set[str]]] = deque(maxlen=1)
         self.late = 0
 
-    def begin(self, connection: sa.Connection, now: datetime.datetime, services: Set[int]) -> None:
+    def begin(self, connection: sa.Connection, now: datetime.datetime, services: int) -> None:
         """Note what is known with a full read of the same snapshot."""
         self._look(connection, now - max(LOOK_BACK, self._overlap))
         *self._known, there = self._looked.popleft()
@@ -277,8 +276,8 @@ class StampsPoll:
         self._looked_at = self._read_at = now
         self.run(connection, now, services)
 
-    def run(self, connection: sa.Connection, now: datetime.datetime, services: Set[int]) -> News:
-        """Return what has changed since the last call; *services* are the ids of all."""
+    def run(self, connection: sa.Connection, now: datetime.datetime, services: int) -> News:
+        """Return what has changed since the last call, with another *services* some of them."""
         since = self._read_at - self._overlap
         recent, self._read_at = min(since + SETTLED, self._read_at), now
         times = {"since": _literal(since), "recent": _literal(recent)}
@@ -293,8 +292,8 @@ class StampsPoll:
             for known, entries in zip(self._known, self._listed, strict=False):
                 known.update(entries)
         self._take_looked(news)
-        if services is not self._services:
-            news[fleet_rows.MEMBERS] |= services ^ self._services
+        if services != self._services:
+            news[fleet_rows.MEMBERS].add(services)
             self._services = services
         return {kind: ids for kind, ids in news.items() if ids}
 
