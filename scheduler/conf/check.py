@@ -6,12 +6,15 @@ never had are ignored silently.
 
 import contextlib
 import logging as stdlib_logging
+import math
 import os
 import re
+import types
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from oslo_config import cfg
+from oslo_log import formatters
 from oslo_log import log as logging
 
 from scheduler import errors
@@ -50,6 +53,15 @@ COMMAND_LINE: Final[list[cfg.Opt]] = [
     cfg.StrOpt("log-format", help=_HELP),
 ]
 REMOTE_DEBUG: Final[list[cfg.Opt]] = [cfg.StrOpt(name, help=_HELP) for name in ("host", "port")]
+
+#: Names that forms of log lines may use besides those of every record: all that a context tells.
+OF_CONTEXT: Final = (
+    "auth_token domain domain_name global_request_id instance_lock_checked is_admin "
+    "is_admin_project project project_domain project_domain_name project_id project_name "
+    "quota_class read_deleted read_only remote_address request_id resource_uuid roles "
+    "show_deleted system_scope tenant timestamp user user_domain user_domain_name user_id "
+    "user_identity user_name"
+)
 
 _MANAGER: Final = "nova.scheduler.manager.SchedulerManager"
 _BACKENDS: Final = (
@@ -123,7 +135,7 @@ def problems(conf: cfg.ConfigOpts) -> list[errors.ConfigurationError]:
             conf.set_override(name, default, names.section(group))
     _clamp(conf)
     _service_down_time(conf)
-    return [*found, *_contradictions(conf)]
+    return [*found, *_unusable_forms(conf), *_contradictions(conf)]
 
 
 def questions(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[tuple[str, str, str]]:
@@ -178,12 +190,30 @@ def _fault(conf: cfg.ConfigOpts, group: str, name: str) -> errors.ConfigurationE
         if (found := BAD_VALUE.fullmatch(reason)) is not None:
             option, reason = f"{option} ({found['place']})", found["reason"]
         return errors.ConfigurationError(option=option, reason=reason)
+    if isinstance(value, float) and not math.isfinite(value):
+        return errors.ConfigurationError(option=option, reason=f"{value} is no finite number")
     if value is None:
         # An empty number is read as None, which few of them can be.
         known = names.option(group, name)
         if known.default is not None and isinstance(known.type, cfg.types.Number):
             return errors.ConfigurationError(option=option, reason="must not be empty")
     return None
+
+
+def _unusable_forms(conf: cfg.ConfigOpts) -> Iterator[errors.ConfigurationError]:
+    """Forms that no log line can be written in; each gets its default."""
+    fault = {"exc_info": (ValueError, ValueError(), None), "levelno": logging.DEBUG, "thread": 1}
+    forms = {name: conf[name] for name in conf if name.startswith("logging_")}
+    for name, form in forms.items():
+        options = types.SimpleNamespace(**{**dict.fromkeys(forms, ""), name: form})
+        try:
+            for context in ({}, dict.fromkeys(OF_CONTEXT.split(), "-")):
+                record = stdlib_logging.makeLogRecord({**fault, "context": context})
+                formatters.ContextFormatter(config=options).format(record)
+        except (LookupError, TypeError, ValueError) as error:
+            reason = f"no log line can have this form: {error}"
+            yield errors.ConfigurationError(option=f"[{names.DEFAULT}] {name}", reason=reason)
+            conf.set_override(name, names.option(names.DEFAULT, name).default)
 
 
 def _contradictions(conf: cfg.ConfigOpts) -> Iterator[errors.ConfigurationError]:

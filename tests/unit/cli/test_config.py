@@ -49,6 +49,16 @@ OPTIONS = """
     servicegroup_driver | zk
 [DEFAULT] default_log_levels = amqp=LOUD
     default_log_levels | LOUD
+[DEFAULT] logging_context_format_string = %(nope)s
+    :6: [DEFAULT] logging_context_format_string: | 'nope'
+[DEFAULT] logging_debug_format_suffix = 100%
+    :6: [DEFAULT] logging_debug_format_suffix: | incomplete format
+[DEFAULT] logging_exception_prefix = %(nope)s
+    :6: [DEFAULT] logging_exception_prefix: | 'nope'
+[DEFAULT] logging_user_identity_format = %(user
+    :6: [DEFAULT] logging_user_identity_format: | incomplete format key
+[filter_scheduler] ram_weight_multiplier = nan
+    :6: [filter_scheduler] ram_weight_multiplier: | nan
 [oslo_messaging_rabbit] rabbit_retry_backoff = x
     [oslo_messaging_rabbit] rabbit_retry_backoff
 [DEFAULT] scheduler_defualt_filters = RamFilter

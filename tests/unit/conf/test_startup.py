@@ -44,20 +44,10 @@ def end_of(*argv):
     return ended.value.code
 
 
-@pytest.mark.parametrize(
-    "argv",
-    [
-        ["-v"],
-        ["--verbose"],
-        ["--noverbose"],
-        ["--watch-log-file"],
-        ["--log-format", "%(message)s"],
-        ["--remote_debug-host", "h", "--remote_debug-port", "5678"],
-    ],
-    ids=" ".join,
-)
-def test_dropped_command_line_options_have_no_effect(argv, home, capsys):
-    assert parse(*argv).debug is False
+def test_dropped_command_line_options_have_no_effect(home, capsys):
+    switches = ("-v", "--verbose", "--noverbose", "--watch-log-file", "--log-format", "%(message)s")
+    address = ("--remote_debug-host", "h", "--remote_debug-port", "5678")
+    assert parse(*switches, *address).debug is False
     assert capsys.readouterr().err == ""
 
 
@@ -81,7 +71,7 @@ def test_unusable_places_are_named(tmp_path, home, capsys):
 
 def test_bad_value_is_also_in_the_log_file(tmp_path, home):
     log = tmp_path / "scheduler.log"
-    file = write(tmp_path, "[scheduler]\nworkers = many\n")
+    file = write(tmp_path, "[DEFAULT]\nlogging_default_format_string = %(nope)s\n")
     assert end_of("--config-file", file, "--log-file", str(log)) == exit_codes.CONFIGURATION
     assert " CRITICAL " in log.read_text()
 
@@ -265,6 +255,11 @@ def test_state_path_is_the_packages_one_only_if_this_user_may_write_there(
     assert parse().state_path == str(home / ".local/share/nova-scheduler")
     monkeypatch.setattr(default, "PACKAGED_STATE_PATH", str(tmp_path))
     assert parse().state_path == str(tmp_path)
+
+
+def test_forms_of_log_lines_may_name_all_that_a_context_tells():
+    told = RequestContext(overwrite=False).get_logging_values()
+    assert set(check.OF_CONTEXT.split()) == set(told)
 
 
 @pytest.mark.parametrize(
