@@ -61,19 +61,13 @@ def timeout(seconds: int, what: str) -> Argument:
 
 def writable(text: str) -> Path:
     """A file that can be written when the work for it is done; else it is a usage error."""
-    path = Path(text)
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+    place = text if os.path.exists(text) else f"{Path(text).parent}/"
+    if os.path.isdir(text) or not os.access(place, os.W_OK):
         raise argparse.ArgumentTypeError(f"{text!r} cannot be written")
-    return path
+    return Path(text)
 
 
 PAGE = argument("-o", "--output", metavar="REPORT", type=writable, help="write the report as HTML")
-
-
-def write_page(path: Path, page: str) -> None:
-    """Write a report; InvalidRequest says why it cannot be written."""
-    with errors.as_invalid("--output", OSError):
-        path.write_text(page, encoding="utf-8")
 
 
 def tracked(several: Iterable[Found], what: str, total: int | None = None) -> Iterable[Found]:
@@ -223,6 +217,14 @@ class Base(command.Command):
         paths = startup.used_files(self.conf) if "config_file" in self.conf else ()
         return mistakes.line(error, paths)
 
+    def write_page(self, path: Path, page: str) -> None:
+        """Write a report; where that fails, a line and the status say so, and the work goes on."""
+        try:
+            path.write_text(page, encoding="utf-8")
+        except OSError as error:
+            self.tell(f"error: --output: {path}: {error.strerror}")
+            self.status = exit_codes.FAILURE
+
     def tell(self, text: str) -> None:
         """One line for the person at the terminal, apart from the result."""
         sys.stderr.write(f"{self.app.NAME}: {text}\n")
@@ -344,9 +346,6 @@ class Names(columns.FormattableColumn):
 
     def human_readable(self) -> str:
         return ", ".join(map(str, self._value))
-
-    def machine_readable(self) -> list[str]:
-        return list(self._value)
 
 
 class Properties(columns.FormattableColumn):

@@ -92,7 +92,7 @@ def _row(finding: inspection.Finding) -> Sequence[Any]:
         *(finding.place, finding.url, finding.kind, finding.version),
         "no" if finding.failure else "yes",
         WRITES[finding.may_write_service],
-        Names(finding.missing),
+        Names(list(finding.missing)),
         finding.incomplete,
         None if finding.failure is None else str(finding.failure),
     )

@@ -43,7 +43,6 @@ class Evaluate(command.Text):
     )
 
     def act(self, parsed_args: argparse.Namespace) -> Any:
-        """The decisions one by one, or what comparing them gives."""
         cases = read_cases(parsed_args.files or [STANDARD_INPUT])
         decided = map(outcome_of, command.tracked(cases, "Evaluating"))
         return self._compared(decided) if parsed_args.check else self._lines(decided)

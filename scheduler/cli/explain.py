@@ -32,7 +32,6 @@ class Explain(bus.OnWorkers, Text):
     )
 
     def act(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
-        """Find the records, the newest decision first."""
         found = self._found(parsed_args)
         found.sort(key=lambda record: str(record["started_at"]), reverse=True)
         if not found:

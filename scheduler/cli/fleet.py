@@ -121,7 +121,6 @@ def _usage(node: Any) -> dict[str, tuple[int, int]]:
 
 
 def _summary(zone: str, hosts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Values of SUMMARY_COLUMNS for the *hosts* of *zone*."""
     there = [each for each in hosts if each["zone"] == zone]
     return {
         "zone": zone,

@@ -64,7 +64,7 @@ def _planned(self: Any, args: Any, conf: Any, plan: Callable[[Planner], Plan]) -
         self.status = exit_codes.FAILURE
     found = made.to_dict()
     if args.output is not None:
-        command.write_page(args.output, _to_html(found))
+        self.write_page(args.output, _to_html(found))
     return {**found, "shell": list(made.shell())} if args.shell else found
 
 
@@ -91,12 +91,12 @@ def _show(self: Any, found: Mapping[str, Any]) -> None:
 
 def _summary(found: Mapping[str, Any]) -> str:
     """One line on what the plan reaches."""
-    waves = max((each["wave"] for each in found["moves"]), default=0)
+    moves, waves = len(found["moves"]), max((each["wave"] for each in found["moves"]), default=0)
     hosts = f" ({', '.join(sorted(set(found['hosts'])))})" if found["hosts"] else ""
     cut = "; the time was over before the search" if found["is_cut_off"] else ""
     return (
         f"{found['goal']}: {found['reached']} of {found['wanted']}{hosts}, "
-        f"{len(found['moves'])} moves in {waves} waves{cut}"
+        f"{moves} move{'s' * (moves != 1)} in {waves} wave{'s' * (waves != 1)}{cut}"
     )
 
 

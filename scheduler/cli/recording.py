@@ -1,5 +1,6 @@
 """``recording``: files of recorded decisions, looked at, decided again, merged, without names."""
 
+import argparse
 import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator
@@ -18,8 +19,18 @@ _FILES = (
     argument("files", metavar="FILE", nargs="+", type=Path, help="segments of a recording"),
     argument("--lenient", action="store_true", help="take what can be read of truncated files"),
 )
+
+
+def _new_file(text: str) -> Path:
+    """A file of a recording that can be written and is not there; else it is a usage error."""
+    path = command.writable(text)
+    if path.exists() or not is_recording(path):
+        raise argparse.ArgumentTypeError(f"{text!r} is no new file with a name in {SUFFIX}")
+    return path
+
+
 _OUTPUT: Final = argument(
-    *("-o", "--output"), metavar="FILE", type=Path, required=True, help=f"new file, *{SUFFIX}"
+    *("-o", "--output"), metavar="FILE", type=_new_file, required=True, help=f"new file, *{SUFFIX}"
 )
 _WRITTEN: Final = "{decisions} decisions are in {file}."
 
@@ -59,8 +70,6 @@ def _segments(self: Any, args: Any) -> Iterator[list[Segment]]:
 
 
 def _saved(path: Path, lines: Iterable[Line], what: str) -> dict[str, Any]:
-    if not is_recording(path):
-        raise errors.InvalidRequest(field="--output", reason=f"the name must end in {SUFFIX}")
     with errors.as_invalid("--output", OSError):
         return {"decisions": save(path, command.tracked(lines, what)), "file": str(path)}
 
@@ -100,7 +109,6 @@ class Check(command.Text):
         return {"notes": faults.notes, **dataclasses.asdict(recheck.tally)}
 
     def show(self, found: Any) -> None:
-        """All that differs or is missing, and the sum."""
         lines = [*found["notes"], *found["gaps"], *found["different"]]
         lines.append(
             f"{found['same']:,} of {found['decisions']:,} decisions got their recorded answer, "

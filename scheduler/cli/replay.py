@@ -79,7 +79,6 @@ class Replay(command.Text):
     )
 
     def act(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        """Play, write the page, and give all numbers."""
         workload = read(parsed_args)
         confs = self._confs(parsed_args)
         fleets = {name: self._fleet(conf, parsed_args) for name, conf in confs.items()}
@@ -113,7 +112,7 @@ class Replay(command.Text):
         document |= _sizes(subject, parsed_args)
         Console(stderr=True).print(_speed(runs.values(), lasts, seconds), highlight=False)
         if parsed_args.output is not None:
-            command.write_page(parsed_args.output, report.to_html(document))
+            self.write_page(parsed_args.output, report.to_html(document))
         return document
 
     def _confs(self, parsed: argparse.Namespace) -> dict[str, Any]:
@@ -150,11 +149,10 @@ class Replay(command.Text):
         return fleet
 
     def show(self, found: Any) -> None:
-        """The table of measures, and the differences in words."""
         results = found["configurations"]
         table = Table(Column(no_wrap=True))
         for head in report.measure_heads(results):
-            table.add_column(head, justify="right")
+            table.add_column(head, justify="right", overflow="fold")
         for row in report.measure_rows(results):
             table.add_row(*row)
         console = Paper(file=self.app.stdout, highlight=False, markup=False)

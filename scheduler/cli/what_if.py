@@ -3,6 +3,7 @@
 import argparse
 import functools
 import json
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -113,7 +114,7 @@ def profiles_of(text: str) -> list[dict[str, Any]]:
     field = f"--add-hosts {text}"
     if text.startswith(_LIKE):
         host, _colon, count = text[len(_LIKE) :].rpartition(":")
-        if not host or not count.isdecimal():
+        if not host or not re.fullmatch(r"\d{1,9}", count):
             raise errors.InvalidRequest(field=field, reason="not of the form like:HOST:COUNT")
         return [{"like": host, "count": int(count)}]
     try:

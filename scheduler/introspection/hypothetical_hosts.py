@@ -118,7 +118,7 @@ def _check(profile: Any, most: int) -> None:
         raise ValueError("aggregates: not a list of texts")
     count = profile.get("count", 1)
     if type(count) is not int or not 1 <= count <= most:
-        raise ValueError(f"count {count!r} is not a number from 1 to {most}")
+        raise ValueError(f"count {count!r:.50} is not a number from 1 to {most}")
     for name in (*_SIZES, *RATIO_BITS):
         value, kinds = profile.get(name, 1), (int, float) if name in RATIO_BITS else (int,)
         if type(value) not in kinds or not 0 < value <= LARGEST_SIZE:

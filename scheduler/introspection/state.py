@@ -74,7 +74,6 @@ def shadow_report(subject: Subject) -> dict[str, Any]:
 
 
 def require_texts(field: str, value: Any) -> None:
-    """*value* has to be a list of texts."""
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
         raise errors.InvalidRequest(field=field, reason="not a list of texts")
 

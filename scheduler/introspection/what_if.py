@@ -156,7 +156,6 @@ def what_if(
 
 
 def _half(value: Any) -> float:
-    """Seconds for each of the two decisions."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         reason = f"not a number of seconds: {value!r:.50}"
         raise errors.InvalidRequest(field="max_seconds", reason=reason)
@@ -198,7 +197,6 @@ def _asked(
 def _changed(
     driver: FilterScheduler, settings: Sequence[str], enable: Sequence[str], disable: Sequence[str]
 ) -> Any:
-    """The configuration with the changes."""
     for field, several in (("settings", settings), ("enable", enable), ("disable", disable)):
         require_texts(field, several)
     values = values_of(settings)

@@ -131,7 +131,6 @@ class _Requests:
 
 
 def _flavor(row: Any) -> objects.Flavor | None:
-    """The flavor that the server has now."""
     if row.flavor:
         try:
             flavor = objects.from_primitive(json.loads(row.flavor)["cur"])

@@ -39,8 +39,9 @@ def rows_of(text: str, now: float) -> dict[str, Any]:
         [_hardware(each)] * count for each, count in zip(found, counts, strict=True) if each
     )
     at = datetime.datetime.fromtimestamp(now, datetime.UTC).replace(tzinfo=None)
-    width, count = len(str(sum(counts))), sum(int(each[1]) for each in spread if each)
+    width = len(str(sum(counts)))
     names = [f"host-{number:0{width}}" for number in range(1, sum(counts) + 1)]
+    count = min(len(names), sum(int(each[1]) for each in spread if each))
     return {
         "compute_nodes": [
             {"id": number, "host": name, "hypervisor_hostname": name, "updated_at": at}

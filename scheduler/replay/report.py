@@ -76,7 +76,6 @@ def _time_unit(results: Mapping[str, Document]) -> tuple[str, float]:
 
 
 def charts(results: Mapping[str, Document]) -> Iterator[pages.Chart]:
-    """Measures over time."""
     _unit, seconds = _time_unit(results)
     series = {
         name: [
@@ -91,7 +90,6 @@ def charts(results: Mapping[str, Document]) -> Iterator[pages.Chart]:
 
 
 def difference_sentence(each: Document) -> str:
-    """One comparison in words."""
     first, other = each["between"]
     refused = each["refused_only_by"]
     text = (

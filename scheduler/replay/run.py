@@ -89,7 +89,6 @@ class Run:
         return self.fleet.clock() - self._begin
 
     def ask(self, arrival: Arrival) -> Outcome:
-        """Decide one request, whose time has come."""
         spec, uuids = self._request(arrival)
         self.decisions += 1
         outcome = self.fleet.place(spec, uuids, seed=self._seed + self.decisions)
@@ -206,7 +205,6 @@ class Run:
         return found
 
     def result(self) -> dict[str, Any]:
-        """All measures, over time and at the end."""
         end = self.sample()
         counted = [each for each in self.series if each["at"] >= self._warm_up_seconds] or [end]
         return {

@@ -108,7 +108,7 @@ def trials(work: Callable[..., Any], subject: Subject, count: int, jobs: int) ->
             yield from map(trial, numbers)
             return
         context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(jobs, context) as pool:
+        with ProcessPoolExecutor(min(jobs, count), context) as pool:
             yield from pool.map(trial, numbers)
     finally:
         _subject.clear()

@@ -191,7 +191,6 @@ def flavor_of(text: str, number: int) -> objects.Flavor:
 def a_flavor(
     name: str, number: int, vcpus: int, memory_mb: float, disk_gb: int = 0
 ) -> objects.Flavor:
-    """A flavor without extra specs."""
     sizes: dict[str, Any] = {"vcpus": vcpus, "memory_mb": int(memory_mb), "root_gb": disk_gb}
     return objects.Flavor(
         id=number, flavorid=name, name=name, ephemeral_gb=0, swap=0, extra_specs={}, **sizes

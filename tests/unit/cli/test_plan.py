@@ -56,9 +56,9 @@ def fleet(request, make_url, config_file, run):
 
 #: Of each plan its summary and its moves, all of them away from the first host.
 PLANS = {
-    "drain a1": ("drain: 1 of 1 (a1), 1 moves in 1 waves", 1),
-    "fit --flavor big": ("fit: 1 of 1 (a1), 1 moves in 1 waves", 1),
-    "free-hosts 1": ("free-hosts: 1 of 1 (a1), 1 moves in 1 waves", 1),
+    "drain a1": ("drain: 1 of 1 (a1), 1 move in 1 wave", 1),
+    "fit --flavor big": ("fit: 1 of 1 (a1), 1 move in 1 wave", 1),
+    "free-hosts 1": ("free-hosts: 1 of 1 (a1), 1 move in 1 wave", 1),
     "rules": ("rules: 0 of 0, 0 moves in 0 waves", 0),
 }
 

@@ -84,6 +84,7 @@ def test_a_request_of_the_bus_is_read_from_a_file(database, tmp_path):
         (["--request", __file__], "--request .*: Extra data: line 1"),
         (["--flavor", "m1.tiny", "--add-hosts", "like:x"], "--add-hosts like:x: not of the form"),
         (["--flavor", "m1.tiny", "--add-hosts", "like:x:²"], "like:x:²: not of the form"),
+        (["--flavor", "m1.tiny", "--add-hosts", f"like:x:{'9' * 5000}"], ": not of the form"),
     ],
 )
 @pytest.mark.usefixtures("database")
