@@ -11,7 +11,6 @@ Result = TypeVar("Result")
 
 
 def in_thread(function: Callable[[], Result]) -> Future[Result]:
-    """Call *function* in a thread of its own."""
     future: Future[Result] = Future()
 
     def run() -> None:

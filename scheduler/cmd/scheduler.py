@@ -6,5 +6,4 @@ from scheduler import concurrency
 
 
 def main() -> int:
-    """Run the scheduler; returns the exit status."""
     return concurrency.run_daemon("scheduler.daemon.service", sys.argv[1:])

@@ -54,11 +54,9 @@ class WorkerHealth:
     refused_reload: Callable[[], bool] = bool
 
     def liveness(self) -> list[Check]:
-        """The checks of ``/healthz``."""
         return [self._requests(), self._listener()]
 
     def readiness(self) -> list[Check]:
-        """The checks of ``/readyz``."""
         hosts, consumer, stage = self._hosts(), self.consumer(), self.stage()
         is_read = hosts is not None and hosts.state_age_seconds is not None
         is_consuming = consumer is not None and consumer.is_consuming

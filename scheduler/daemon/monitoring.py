@@ -100,7 +100,6 @@ class Monitoring:
 
     @property
     def is_enabled(self) -> bool:
-        """True when anybody can look."""
         return self._listening is not None
 
     def serve(self, health: WorkerHealth, table: WorkerTable, ending: contextlib.ExitStack) -> None:

@@ -199,7 +199,6 @@ class Service(Worker):
     def _start_tasks(
         self, manager: SchedulerManager, databases: Databases, ending: contextlib.ExitStack
     ) -> None:
-        """Start what is repeated beside the requests."""
         hosts, options = manager.driver.host_manager, self._conf.scheduler
         interval_seconds = options.discover_hosts_in_cells_interval
         task = RepeatingTask("reads beside requests", hosts.read_beside, BESIDE_SECONDS)
@@ -225,7 +224,6 @@ class Service(Worker):
     def _new_server(
         self, transport: RPCTransport, builds: DirectBuilds, manager: SchedulerManager
     ) -> Server:
-        """The answering of requests on the topic."""
         older = HavanaTasks(builds, manager), IcehouseTasks(builds, manager)
         endpoints = [SchedulerEndpoint(manager), *older, BaseAPI(SERVICE)]
         return Server(transport, self._topic, self._conf.host, endpoints, self._in_flight)

@@ -59,7 +59,6 @@ class Readiness:
 
     @property
     def is_awaited(self) -> bool:
-        """True when a service manager listens."""
         return self._socket is not None
 
     def tell(self, *assignments: str) -> None:

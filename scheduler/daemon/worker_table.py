@@ -76,7 +76,6 @@ class WorkerTable:
             self._write(self.place, heartbeat)
 
     def heartbeats(self) -> list[Heartbeat]:
-        """The latest heartbeat of each place."""
         places = self._memory[: self._started_at]
         return list(itertools.starmap(Heartbeat, _HEARTBEAT.iter_unpack(places)))
 

@@ -96,7 +96,6 @@ class Verdicts:
 
     @property
     def nbytes(self) -> int:
-        """About how much memory it takes."""
         return self.of_row.nbytes + self.totals.nbytes + 100 * len(self.reasons)
 
     def removed(self) -> list[tuple[Verdict, np.ndarray]]:

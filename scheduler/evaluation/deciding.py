@@ -111,7 +111,6 @@ class _Scheduler:
         self.context = oslo_context.RequestContext(overwrite=False)
 
     def ask(self, content: Mapping[str, Any]) -> Answer:
-        """Answer the request of the case or of one of its steps."""
         before = self.driver.recorder.records.last_sequence
         failure: errors.NovaException | None = None
         try:

@@ -188,7 +188,6 @@ class _HostLookup:
         }
 
     def _as_of_now(self) -> dict[str, Any]:
-        """The filters' verdict on the host as it is now."""
         if self.record.request is None or not self.filters:
             return {"status": "unknown"}
         found = failures(self.filters, self.scope, [self.row], self.record.request)[self.row]

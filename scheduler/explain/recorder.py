@@ -60,7 +60,6 @@ class Memory:
 
     @property
     def nbytes(self) -> int:
-        """About how much memory all of it takes."""
         return self._record_bytes + self._detail_bytes
 
     def __len__(self) -> int:
@@ -88,7 +87,6 @@ class Memory:
         return [r for r in self if name == r.request_id or name in r.instance_uuids][::-1]
 
     def append(self, record: DecisionRecord) -> None:
-        """Keep *record*, which is finished."""
         nbytes = size_of(record)
         with self._lock:
             self.last_sequence += 1

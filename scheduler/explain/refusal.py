@@ -184,7 +184,6 @@ def failures(
 
 
 def reason_text(each: BaseHostFilter, code: str) -> str:
-    """The sentence for a reason code of a filter."""
     texts = {reason.code: reason.text for reason in getattr(each, "reasons", ())}
     return texts.get(code, "does not pass" if code == UNSPECIFIED else code)
 
@@ -207,7 +206,6 @@ def _finding(
 
 
 def _smallest(missing: np.ndarray, most: int) -> np.ndarray:
-    """The places of the smallest values, the smallest first."""
     if most == 1:
         return np.array([missing.argmin()])
     few = np.arange(len(missing))

@@ -33,7 +33,6 @@ class Paper(Console):
 
 
 def show(console: Paper, record: Record) -> None:
-    """Print one record; the first line is the cause."""
     for text in sentences.lines(record):
         console.sentence(text)
     refusal, top = record["refusal"], record["top"]

@@ -88,13 +88,6 @@ def _as_it_is(content: Any) -> Any:
     return content
 
 
-def aggregates_content(aggregates: tuple[objects.Aggregate, ...]) -> tuple[Any, ...]:
-    """A hashable form of the aggregates of one host, in id order."""
-    return tuple(
-        (a.id, a.uuid, a.name, tuple(sorted((a.metadata or {}).items()))) for a in aggregates
-    )
-
-
 def _parse_aggregates(content: tuple[Any, ...] | None) -> list[objects.Aggregate]:
     """Old aggregates have no uuid; what is None of one stays unset."""
     names = ("id", "uuid", "name")

@@ -316,7 +316,11 @@ class HostTable:
                 self.update(row, {"aggregates": self._aggregates_content(host)})
 
     def _aggregates_content(self, host: str) -> tuple[Any, ...]:
-        return columns.aggregates_content(self.aggregates_of_host.get(host, ()))
+        """A hashable form of the aggregates of *host*, in id order."""
+        return tuple(
+            (each.id, each.uuid, each.name, tuple(sorted((each.metadata or {}).items())))
+            for each in self.aggregates_of_host.get(host, ())
+        )
 
     def put_instance(self, host: str, uuid: str, instance: Any) -> None:
         """Note that *instance* runs on *host*, and nowhere else."""

@@ -89,7 +89,6 @@ class Counters:
             self._samples.set(metric, value, *labels)
 
     def write_to(self, samples: Samples) -> None:
-        """Put everything into *samples*."""
         with self._lock:
             for key, value in self._samples.values.items():
                 samples.values[key] = list(value) if isinstance(value, list) else value

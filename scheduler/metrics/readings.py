@@ -88,7 +88,6 @@ def read_journal(samples: Samples, journal: Any) -> None:
 
 
 def read_manager(samples: Samples, manager: Any) -> None:
-    """All that manager and host manager know."""
     samples.set(catalogue.REPEATED, manager.replies.repeated)
     if (shadow_report := getattr(manager.driver, "shadow_report", None)) is not None:
         for result, count in shadow_report()["results"].items():

@@ -151,7 +151,6 @@ class Snapshots:
             self._before.take(Samples.from_plain(left), is_alive=False)
 
     def write(self, samples: Samples) -> None:
-        """Tell what this process has counted and measured."""
         samples.take(self._before, is_alive=False)
         plain = {**samples.to_plain(), "pid": os.getpid(), "written_at": self._clock()}
         new = self._path.with_suffix(".new")

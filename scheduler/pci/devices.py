@@ -82,7 +82,6 @@ class Pools:
         return [pool.to_dict() for pool in self.pools]
 
     def devices_on(self, node: int) -> int:
-        """The number of free devices on host cell *node*."""
         return sum(pool.count for pool in self.pools if pool.numa_node == node)
 
     def __len__(self) -> int:

@@ -191,7 +191,6 @@ class Planner:
         return freed
 
     def _may_take(self, servers: Sequence[Reservation], rows: np.ndarray) -> bool:
-        """True if *rows* together have the memory for *servers*."""
         free = Room.from_rows(self._fleet.table, rows).free[RESOURCES.index(MEMORY)]
         needed = sum(each.amount.ram_mb for each in servers)
         return bool(np.maximum(free, 0).sum() >= needed)
