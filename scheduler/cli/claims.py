@@ -1,4 +1,4 @@
-"""``claims``: what schedulers have promised, and whether it agrees with what there is."""
+"""``claims``: the hosts claimed for instances, and whether they agree with what there is."""
 
 import time
 from collections.abc import Sequence

@@ -34,7 +34,7 @@ class _Table(bus.OnWorkers, List):
 
 @action(_Table, *bus.worker_arguments(), columns=tuple(SUMMARY.values()))
 def show(command: _Table, args: Any) -> list[Sequence[Any]]:
-    """Show what each running worker knows: hosts, instances, promises and its age."""
+    """Show what each running worker knows: hosts, instances, reservations and its age."""
     with command.asking(args) as daemons:
         answers = daemons.all("state_summary")
     ages = [answer.result.get("state_age_seconds") or 0 for answer in answers]
