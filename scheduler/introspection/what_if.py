@@ -156,6 +156,7 @@ def what_if(
 
 
 def _half(value: Any) -> float:
+    """Seconds for each of the two decisions."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         reason = f"not a number of seconds: {value!r:.50}"
         raise errors.InvalidRequest(field="max_seconds", reason=reason)
