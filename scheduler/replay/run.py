@@ -118,7 +118,7 @@ class Run:
             uuids = [_uuid(number) for number in range(first, self._named + 1)]
         if arrival.group and arrival.spec is None:
             policy, _colon, name = arrival.group.partition(":")
-            spec.instance_group = self._group(policy, name)
+            spec.instance_group = self._group(policy, name, uuids)
         elif arrival.uuids and spec.instance_group is not None:  # others are where they are here
             spec = spec.copy()
             others = [each for each in spec.instance_group.members or () if each not in uuids]
@@ -129,8 +129,8 @@ class Run:
         homes = self.fleet.table.host_of_instance
         return list(dict.fromkeys(homes[each] for each in members if each in homes))
 
-    def _group(self, policy: str, name: str) -> objects.InstanceGroup:
-        """The group as the sender of a request knows it: members, and the hosts they are on."""
+    def _group(self, policy: str, name: str, uuids: Sequence[str]) -> objects.InstanceGroup:
+        """The group as the sender of a request knows it: the new *uuids* are members already."""
         known = self._groups.get(f"{policy}:{name}")
         if known is None:
             uuid = _uuid(len(self._groups) + 1, "f")
@@ -138,14 +138,11 @@ class Run:
             known.members = []
             self._groups[f"{policy}:{name}"] = known
         homes = self.fleet.table.host_of_instance
-        known.members = [each for each in known.members if each in homes]
+        known.members = [*(each for each in known.members if each in homes), *uuids]
         known.hosts = self._homes(known.members)
         return known
 
     def _keep(self, arrival: Arrival, outcome: Outcome, now: float) -> None:
-        if arrival.group and arrival.spec is None:
-            group = self._groups[arrival.group]
-            group.members = [*group.members, *(str(each.uuid) for each in outcome.servers)]
         self._builds.append((now + BUILD_SECONDS, outcome.servers))
         for server, lifetime in zip(outcome.servers, arrival.lifetimes, strict=True):
             if lifetime < math.inf:

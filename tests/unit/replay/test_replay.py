@@ -88,15 +88,17 @@ def test_recorded_requests_without_sizes_and_those_that_are_refused_as_wrong():
     assert refused["because"].startswith("Invalid request: RequestSpec.flavor")
 
 
-def test_groups_and_zones_are_kept():
+@pytest.mark.parametrize("semantics", ["newton", "current"])
+def test_groups_and_zones_are_kept(semantics):
     filters = "enabled_filters=AvailabilityZoneFilter,ServerGroupAntiAffinityFilter"
-    fleet = a_fleet("4 × 8 cores/16 GiB, 2 zones", filters=filters)
+    fleet = a_fleet("4 × 8 cores/16 GiB, 2 zones", f"semantics={semantics}", filters=filters)
     run = Run(fleet)
     many = [an_arrival(at, group="anti-affinity:web", zone="zone-1", life=60) for at in range(3)]
     assert [run_one(run, each) for each in many] == [["host-1"], ["host-3"], []]
     assert run_one(run, an_arrival(100, group="anti-affinity:web", count=4)) == [
         *("host-1", "host-2", "host-3", "host-4")
     ]
+    assert run_one(run, an_arrival(100, group="anti-affinity:all", count=5)) == []
     outcome = run.ask(an_arrival(100, group="anti-affinity:db", count=4))
     assert run.explain_again(outcome).startswith("host-1, host-2, host-3, host-4 were chosen")
 
