@@ -1,4 +1,4 @@
-"""What pages list is what there is: alerts, HTTP paths, names that plug-ins may import."""
+"""What pages list is what there is: alerts, names that plug-ins may import."""
 
 import importlib
 import re
@@ -31,14 +31,6 @@ def test_every_alert_has_a_runbook_and_no_other_has():
     assert [section.split("\n")[0] for section in sections] == alerts()
     lacking = [each.split("\n")[0] for each in sections if not all(part in each for part in PARTS)]
     assert lacking == []
-
-
-def test_every_http_path_is_listed():
-    source = "\n".join(path.read_text(encoding="utf-8") for path in python_files(*PACKAGES))
-    served = set(re.findall(r'yield (?:f?"|)(/(?:metrics|healthz|readyz))"', source)) | {"/status"}
-    listed = set(re.findall(r"^\| `(/[a-z]*)[^`]*` \|", text("http.md"), re.MULTILINE))
-    assert served
-    assert served <= listed
 
 
 def names():

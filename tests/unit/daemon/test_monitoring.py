@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import threading
 from pathlib import Path
@@ -17,8 +18,10 @@ from scheduler.daemon.reload import Outcome
 from scheduler.daemon.worker_table import Stage, WorkerTable
 from scheduler.explain.recorder import Recorder
 from scheduler.rpc.in_flight import InFlightRequests
+from scheduler.status_page.page import StatusPage
 from scheduler.web import server
 from scheduler.web.workers import Answer
+from tests.pages import ROOT
 from tests.unit.web.asking import ask
 
 
@@ -67,6 +70,16 @@ def served():
 def a_manager():
     driver = SimpleNamespace(host_manager=SimpleNamespace())
     return SimpleNamespace(driver=driver, recorder=Recorder(), replies=SimpleNamespace(repeated=4))
+
+
+def test_the_page_lists_every_path(served):
+    monitoring = served.monitoring
+    StatusPage(monitoring.workers, monitoring.hub, lambda: None).add_to(monitoring.routes)
+    page = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
+    cells = " ".join(re.findall(r"^\| (`/.*?) \|", page, re.MULTILINE))
+    inner, paths = ("/worker/", "/status/worker"), served.ask("/").body.decode().split()
+    listed = {*re.findall(r"`(/[a-z/]*)", cells)} - {*inner}
+    assert {each for each in paths if not each.startswith(inner)} == listed
 
 
 def test_while_it_starts(served):
