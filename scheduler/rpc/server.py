@@ -80,16 +80,17 @@ class Server(RPCServer):
             listener = super()._create_listener()
         if self._is_fast:
             self._fast = fastpath.FastPath(listener, self.deliveries, self._limits)
-        return Subscription(listener, self.deliveries, self._fast)
+        return Subscription(listener, self.deliveries, self._fast, self._admit)
 
-    def _on_incoming(self, incoming: Any) -> None:
+    def _admit(self, incoming: list[Any]) -> list[Any]:
+        """The request, as soon as there is room for it."""
         (message,) = incoming
         # Whatever a sender wrote there is overwritten.
         message.ctxt["arrived_at"] = time.monotonic()
         message.ctxt["is_redelivered"] = bool(message.message.pop(messages.REDELIVERED, False))
         self._room.acquire()
         self._handed_on += 1
-        super()._on_incoming(incoming)
+        return incoming
 
     def _process_incoming(self, incoming: Any) -> None:
         """Nobody looks at what comes of it: an error around the dispatcher is logged here."""
@@ -136,11 +137,12 @@ class Subscription:
     _listener: Any
     _deliveries: Deliveries
     _fast: fastpath.FastPath | None
+    _admit: Callable[[list[Any]], list[Any]]
     is_listening: bool = False
 
     def start(self, on_incoming: Callable[[list[Any]], None]) -> None:
         """Hand every request from now on to *on_incoming*."""
-        self._listener.start(on_incoming)
+        self._listener.start(lambda incoming: on_incoming(self._admit(incoming)))
         self.is_listening = True
 
     def stop(self) -> None:

@@ -53,7 +53,21 @@ class _Process(mirakuru.Executor):
         return self._answers()
 
 
-class PrivateServer:
+class Opened:
+    """It starts on entry and is closed at the end, also if it does not start."""
+
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+class PrivateServer(Opened):
     """One server process on a temporary folder of its own.
 
     A subclass says how it is set up, run and asked whether it is ready.  Use it as a context
@@ -149,16 +163,6 @@ class PrivateServer:
             for reservation in self._reservations:
                 reservation.close()
             shutil.rmtree(self.folder)
-
-    def __enter__(self) -> Self:
-        try:
-            return self.start()
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     @property
     def log(self) -> str:

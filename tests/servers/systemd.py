@@ -20,6 +20,7 @@ from typing import Any, Self
 import psutil
 
 from tests.servers import programs
+from tests.servers.private import Opened
 from tests.waiting import wait_until
 
 PROGRAMS = (
@@ -88,7 +89,7 @@ class Impossible(Exception):
     """No systemd can be booted here."""
 
 
-class Machine:
+class Machine(Opened):
     """One systemd, with the units that are put into :attr:`units` before it is started.
 
     *setup* is what a shell does in its surroundings before it runs.
@@ -188,16 +189,6 @@ class Machine:
         if self._cgroup.is_dir():
             wait_until(lambda: _remove(self._cgroup), 60, "the end of all inside")
         shutil.rmtree(self.folder)
-
-    def __enter__(self) -> Self:
-        try:
-            return self.start()
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
 
 def python_settings() -> str:
