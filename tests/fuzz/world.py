@@ -83,9 +83,8 @@ class Faults(logging.Handler):
         """Keep the innermost places of what *record* tells of."""
         if record.exc_info is not None and record.exc_info[2] is not None:
             frames = traceback.extract_tb(record.exc_info[2])[-4:]
-            self.latest = ", ".join(
-                f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames
-            )
+            places = [f"{pathlib.Path(each.filename).name}:{each.lineno}" for each in frames]
+            self.latest = ", ".join(places)
 
 
 FAULTS = Faults()

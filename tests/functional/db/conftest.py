@@ -5,6 +5,7 @@ import sqlalchemy as sa
 
 from scheduler.db import tables
 from tests.unit.conftest import SETTINGS
+from tests.unit.db.conftest import conn  # noqa: F401
 from tests.world import databases
 
 pytest.register_assert_rewrite("tests.unit.db")
@@ -34,22 +35,16 @@ def database(request):
     """A database with all tables and what ``db sync`` fills in, put back after each test."""
     database = request.getfixturevalue(f"synced_{request.param}")
     first_content = {}
-    with database.read() as conn:
+    with database.read() as connection:
         for table in (tables.flavors, tables.cell_mappings):
-            first_content[table] = [dict(row) for row in conn.execute(sa.select(table)).mappings()]
+            found = connection.execute(sa.select(table)).mappings()
+            first_content[table] = [dict(row) for row in found]
     yield database
-    with database.write() as conn:
-        for table in reversed(tables.metadata.sorted_tables):
-            conn.execute(table.delete())
-        for table, rows in first_content.items():
-            conn.execute(table.insert(), rows)
-
-
-@pytest.fixture
-def conn(database):
-    """A connection in one write transaction for the whole test."""
     with database.write() as connection:
-        yield connection
+        for table in reversed(tables.metadata.sorted_tables):
+            connection.execute(table.delete())
+        for table, rows in first_content.items():
+            connection.execute(table.insert(), rows)
 
 
 @pytest.fixture(params=["mariadb", "postgresql"])
