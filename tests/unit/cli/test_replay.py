@@ -12,8 +12,8 @@ pytestmark = pytest.mark.slow
 
 DAY = """arrival,lifetime,flavor,count,group,zone
 0,3600,4/16,2,,
-10,,16/64,3,anti-affinity:front,
-20,7200,8/32/100,1,,zone-1
+10,,16/64,3,,
+20,7200,8/32/100,1,anti-affinity:front,zone-1
 9000,,64/256,2,,
 """
 FLEET = ("--fleet", "4 × 64 cores/256 GiB, 2 zones", "--set", "ram_allocation_ratio=1")
