@@ -54,7 +54,7 @@ COMMAND_LINE: Final[list[cfg.Opt]] = [
 ]
 REMOTE_DEBUG: Final[list[cfg.Opt]] = [cfg.StrOpt(name, help=_HELP) for name in ("host", "port")]
 
-#: Names that forms of log lines may use besides those of every record: all that a context tells.
+#: Names that forms of log lines may use besides those of every record: all that a context has.
 OF_CONTEXT: Final = (
     "auth_token domain domain_name global_request_id instance_lock_checked is_admin "
     "is_admin_project project project_domain project_domain_name project_id project_name "

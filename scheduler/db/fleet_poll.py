@@ -293,7 +293,7 @@ class StampsPoll:
                 known.update(entries)
         self._take_looked(news)
         if services != self._services:
-            news[fleet_rows.MEMBERS].add(services)
+            news[fleet_rows.MEMBERS].add(services)  # whatever is there has all of them read
             self._services = services
         return {kind: ids for kind, ids in news.items() if ids}
 

@@ -257,9 +257,9 @@ def test_state_path_is_the_packages_one_only_if_this_user_may_write_there(
     assert parse().state_path == str(tmp_path)
 
 
-def test_forms_of_log_lines_may_name_all_that_a_context_tells():
-    told = RequestContext(overwrite=False).get_logging_values()
-    assert set(check.OF_CONTEXT.split()) == set(told)
+def test_forms_of_log_lines_may_name_all_that_a_context_has():
+    known = RequestContext(overwrite=False).get_logging_values()
+    assert set(check.OF_CONTEXT.split()) == set(known)
 
 
 @pytest.mark.parametrize(
