@@ -61,7 +61,6 @@ def candidates(table: HostTable, now: float = NOW, down_seconds: float = 60.0) -
 
 
 def names(hosts: Candidates) -> list[str]:
-    """The host names, in order."""
     return [state.host for state in hosts.states()]
 
 

@@ -34,7 +34,6 @@ class Request:
 
     @property
     def count(self) -> int:
-        """Number of instances."""
         return len(self.instance_uuids) or self.spec.num_instances
 
     @functools.cached_property

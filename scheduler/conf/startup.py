@@ -51,8 +51,6 @@ QUIETED_LOGGERS = ("oslo_config", "scheduler", "alembic", "amqp")
 
 @dataclass(frozen=True)
 class Source:
-    """Source of a program's configuration."""
-
     argv: Sequence[str]
     prog: str
     #: Taken without ``--config-file`` and ``--config-dir``; None: those in the usual places.

@@ -80,7 +80,6 @@ class Problem:
 
     @property
     def fields(self) -> dict[str, str]:
-        """All of it for programs."""
         kind, reason = self.kind.name.lower(), masked(mistakes.plain(self.reason))
         return {"kind": kind, "place": self.place, "option": self.option, "reason": reason}
 

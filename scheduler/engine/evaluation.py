@@ -208,7 +208,6 @@ class Part:
 
     @property
     def weighted(self) -> np.ndarray:
-        """The weigher's share of the totals."""
         return weighted(self.raw, self.bounds, self.multiplier, extremes(self.raw))
 
     def at(self, places: np.ndarray) -> "Part":

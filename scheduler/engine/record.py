@@ -114,8 +114,6 @@ class Verdicts:
 
 @dataclass(slots=True)
 class PlacementUse:
-    """Use that a request made of Placement."""
-
     #: Kind and seconds of each call.
     calls: list[tuple[str, float]]
     #: Hosts that were asked about, one by one.

@@ -21,8 +21,6 @@ def for_aggregates(reasons: tuple[Reason, ...]) -> Any:
 
 
 class ResourceFilter(HostFilter):
-    """Base of the filters that ask for room."""
-
     is_rule = False
 
     #: The limit for the chosen host's compute service, and the column that it is made of.
@@ -34,8 +32,6 @@ class ResourceFilter(HostFilter):
 
 
 class MemoryFilter(ResourceFilter):
-    """Base of the filters that ask for memory."""
-
     limit = "memory_mb"
     total_column = "total_usable_ram_mb"
 
@@ -45,8 +41,6 @@ class MemoryFilter(ResourceFilter):
 
 
 class LocalDiskFilter(ResourceFilter):
-    """Base of the filters that ask for local disk."""
-
     limit = "disk_gb"
     total_column = "total_usable_disk_gb"
 
@@ -57,8 +51,6 @@ class LocalDiskFilter(ResourceFilter):
 
 
 class ProcessorFilter(ResourceFilter):
-    """Base of the filters that ask for processors."""
-
     limit = "vcpu"
     total_column = "vcpus_total"
 
@@ -101,10 +93,9 @@ class OvercommitFilter(ResourceFilter):
 
 
 class AggregateOvercommitFilter(OvercommitFilter):
-    """Base of those in which the ratio of the host's aggregates goes before its own."""
+    """Base of those in which the smallest ratio of the host's aggregates goes before its own."""
 
     def ratio(self, hosts: Candidates) -> np.ndarray:
-        """The smallest ratio that an aggregate of the host names, else the host's."""
         return hosts.overridden(self.ratio_column, float, super().ratio(hosts))
 
 
@@ -142,8 +133,7 @@ class MaximumFilter(HostFilter):
 
 
 class AggregateMaximumFilter(MaximumFilter):
-    """Base of those in which the maximum of the host's aggregates goes before the option."""
+    """Base of those in which the smallest maximum of the aggregates goes before the option."""
 
     def maximum(self, hosts: Candidates) -> np.ndarray | float:
-        """The smallest maximum that an aggregate of the host names, else the option's."""
         return hosts.overridden(self.maximum_option, int, super().maximum(hosts))

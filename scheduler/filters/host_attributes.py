@@ -27,8 +27,6 @@ _ELSEWHERE = frozenset(("instances", "limits", "service", "updated"))
 
 
 class Verdict(enum.IntEnum):
-    """Verdict of one host on one requirement."""
-
     UNKNOWN = 0  # neither an attribute nor a statistic of that name
     MISSING = 1  # the path ends before a value
     REFUSED = 2

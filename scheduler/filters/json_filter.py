@@ -90,8 +90,6 @@ class _Values:
 
 
 class _Evaluation:
-    """The evaluation of one query on *hosts*."""
-
     def __init__(self, hosts: Candidates, most_levels: int, most_seconds: float) -> None:
         self.hosts = hosts
         self.most_levels = most_levels

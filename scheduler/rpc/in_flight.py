@@ -27,8 +27,6 @@ LOOK_SECONDS: Final = 0.5
 
 @dataclass(frozen=True, eq=False)
 class InFlightRequest:
-    """A request that is being worked on."""
-
     method: str
     request_id: str | None
     began_at: float

@@ -141,7 +141,6 @@ class Worker:
         return answer
 
     def hosts(self, request_id, names, ram_mb=MB, **how):
-        """The hosts chosen."""
         answer = self.select(request_id, names, ram_mb, **how)
         return [first.service_host for first, *_rest in answer]
 

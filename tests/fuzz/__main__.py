@@ -46,7 +46,6 @@ def run(name: str, inputs: int, folder: pathlib.Path) -> dict[str, Any]:
 
 
 def row(name: str, told: dict[str, Any]) -> results.Row:
-    """The row of a target."""
     kinds = dict(told["kinds"])
     refused = {kind: kinds[kind] for kind in sorted(kinds) if kind not in NO_REFUSALS}
     return (

@@ -327,5 +327,4 @@ def changed_fields(world: World, inputs: int) -> Tally:
 
 
 def named(name: str) -> Target:
-    """The target of that name."""
     return next(each for each in TARGETS if each.name == name)

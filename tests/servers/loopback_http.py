@@ -65,7 +65,6 @@ class QuietHandler(http.server.BaseHTTPRequestHandler):
     def send(
         self, status: int, content: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> None:
-        """Answer with *status*, *headers* and *content*."""
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)

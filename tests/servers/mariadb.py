@@ -99,7 +99,6 @@ class MariaDB(PrivateServer):
         return True
 
     def url(self, database: str, user: str = _USER, host: str = LOOPBACK) -> str:
-        """The SQLAlchemy URL of a database."""
         return f"mysql+pymysql://{user}:{_PASSWORD}@{host}:{self.port}/{database}"
 
     def create_account(self, user: str, grants: Sequence[str]) -> None:

@@ -52,7 +52,6 @@ class Keystone(LoopbackServer):
         return f"{self.endpoint}/v3"
 
     def token(self) -> str:
-        """A new token."""
         name = uuid.uuid4().hex
         self._left[name] = self._calls
         return name

@@ -66,7 +66,6 @@ class PostgreSQL(PrivateServer):
         return True
 
     def url(self, database: str, host: str = LOOPBACK) -> str:
-        """The SQLAlchemy URL of a database."""
         return f"postgresql+psycopg://{_USER}@{host}:{self.port}/{database}"
 
     def create_database(self, name: str | None = None) -> str:

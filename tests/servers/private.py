@@ -111,7 +111,6 @@ class PrivateServer(Opened):
         raise NotImplementedError
 
     def command(self) -> list[str]:
-        """The server's command line."""
         raise NotImplementedError
 
     def environment(self) -> dict[str, str]:

@@ -29,7 +29,6 @@ class Bus:
         return not self.is_calm and self._kernel.random.random() < probability
 
     def send(self, asked: Asked) -> None:
-        """Send a request."""
         for _time in range(1 + self._happens(self._plan.twice)):
             if self._happens(self._plan.lost):
                 continue

@@ -291,7 +291,6 @@ class Checks:
             self.promised.pop(name, None)
 
     def claimed_host(self, uuid: str) -> str | None:
-        """The host that is claimed for an instance."""
         rows = self._server.tables["claims"].values()
         found = [r.host for r in rows if r.consumer_uuid == uuid and r.closed_at is None]
         return found[0] if found else None

@@ -48,7 +48,6 @@ class Fleet:
         server.write({NODES: nodes, SERVICES: services})
 
     def instance(self, uuid: str) -> Row:
-        """The row of an instance."""
         return self.server.tables[INSTANCES][self.ids[uuid]]
 
     def create(self, uuid: str, ram_gb: int) -> None:
@@ -81,7 +80,6 @@ class Fleet:
         return int(self.server.tables[NODES][self._of_host[host]].memory_mb_used) // GB
 
     def present(self, host: str) -> list[Row]:
-        """The instances on *host*."""
         rows = self.server.tables[INSTANCES].values()
         return [row for row in rows if row.host == host and not row.deleted]
 

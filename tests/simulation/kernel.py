@@ -215,7 +215,6 @@ class Lock:
         self._waiting: list[Task] = []
 
     def acquire(self) -> bool:
-        """Wait for the lock."""
         kernel = self._kernel
         if self._owner is not kernel.current:
             kernel.point("lock")

@@ -42,11 +42,9 @@ class Machine:
         self.kernel.sleep(seconds)
 
     def lock(self) -> Lock:
-        """A lock of the run."""
         return Lock(self.kernel)
 
     def condition(self) -> Condition:
-        """A condition of the run."""
         return Condition(self.kernel)
 
 

@@ -125,7 +125,6 @@ class Server:
         self._open: list[Transaction] = []
 
     def next_id(self, table: str) -> int:
-        """Draw an id."""
         self._ids[table] += 1
         return self._ids[table]
 

@@ -70,7 +70,6 @@ class ModelConnection:
         self.close()
 
     def close(self) -> None:
-        """Close it."""
         if self._transaction is not None:
             self.server.end(self._transaction)
 

@@ -103,5 +103,4 @@ class ComputeApi:
 
 
 def host_of(server: dict[str, Any]) -> str:
-    """The host that a server is on."""
     return str(server["OS-EXT-SRV-ATTR:host"])

@@ -89,7 +89,6 @@ def change_host(name: str, columns: Mapping[str, Any]) -> None:
 
 
 def node_of(targeted: Any, host: str) -> Any:
-    """The only node of a host."""
     return objects.ComputeNode.get_first_node_by_host_for_old_compat(targeted, host)
 
 

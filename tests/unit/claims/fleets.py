@@ -158,11 +158,9 @@ class Pending:
 
     @property
     def hosts(self) -> list[str]:
-        """The hosts chosen."""
         return [first.service_host for first, *_rest in self.decided.selections]
 
     def book(self) -> Result:
-        """Claim it."""
         return self.claiming.book(self.decided)
 
 
@@ -202,7 +200,6 @@ class Worker:
         return answer
 
     def hosts(self, request_id: str, ram_mb: int, *names: str, **how: Any) -> list[str]:
-        """The hosts chosen."""
         answer = self.select(request_id, ram_mb, *names, **how)
         return [first.service_host for first, *_rest in answer]
 

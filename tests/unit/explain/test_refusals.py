@@ -122,7 +122,6 @@ REFUSALS = {
 
 
 def refused(fleet, request, count=1):
-    """A manager that has refused the request."""
     manager = SchedulerManager(a_conf(), a_driver(fleet, enabled_filters=FILTERS))
     names = [UUID[:-1] + str(number) for number in range(1, count + 1)]
     with pytest.raises(errors.NoValidHost):
