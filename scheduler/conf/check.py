@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from oslo_config import cfg
+from oslo_context import context as oslo_context
 from oslo_log import formatters
 from oslo_log import log as logging
 
@@ -54,13 +55,9 @@ COMMAND_LINE: Final[list[cfg.Opt]] = [
 ]
 REMOTE_DEBUG: Final[list[cfg.Opt]] = [cfg.StrOpt(name, help=_HELP) for name in ("host", "port")]
 
-#: Names that forms of log lines may use besides those of every record: all that a context has.
-OF_CONTEXT: Final = (
-    "auth_token domain domain_name global_request_id instance_lock_checked is_admin "
-    "is_admin_project project project_domain project_domain_name project_id project_name "
-    "quota_class read_deleted read_only remote_address request_id resource_uuid roles "
-    "show_deleted system_scope tenant timestamp user user_domain user_domain_name user_id "
-    "user_identity user_name"
+#: Names that a context of ours has for log lines, besides those of the library's.
+_OF_OUR_CONTEXT: Final = (
+    "instance_lock_checked quota_class read_deleted remote_address tenant timestamp user_id"
 )
 
 _MANAGER: Final = "nova.scheduler.manager.SchedulerManager"
@@ -100,6 +97,11 @@ GONE: Final = {
     "filters ask each host what it has left": "max_cores max_gigabytes max_networks",
     "enable the filters that are to be asked": "skip_isolated_core_check",
 }
+
+
+class _LibraryContext(oslo_context.RequestContext):
+    def update_store(self) -> None:
+        """Leave the thread the context that it has."""
 
 
 def register_ignored(conf: cfg.ConfigOpts) -> None:
@@ -203,11 +205,12 @@ def _fault(conf: cfg.ConfigOpts, group: str, name: str) -> errors.ConfigurationE
 def _unusable_forms(conf: cfg.ConfigOpts) -> Iterator[errors.ConfigurationError]:
     """Forms that no log line can be written in; each gets its default."""
     fault = {"exc_info": (ValueError, ValueError(), None), "levelno": logging.DEBUG, "thread": 1}
+    of_context = (*_LibraryContext().get_logging_values(), *_OF_OUR_CONTEXT.split())
     forms = {name: conf[name] for name in conf if name.startswith("logging_")}
     for name, form in forms.items():
         options = types.SimpleNamespace(**{**dict.fromkeys(forms, ""), name: form})
         try:
-            for context in ({}, dict.fromkeys(OF_CONTEXT.split(), "-")):
+            for context in ({}, dict.fromkeys(of_context, "-")):
                 record = stdlib_logging.makeLogRecord({**fault, "context": context})
                 formatters.ContextFormatter(config=options).format(record)
         except (LookupError, TypeError, ValueError) as error:

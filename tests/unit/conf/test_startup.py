@@ -257,9 +257,14 @@ def test_state_path_is_the_packages_one_only_if_this_user_may_write_there(
     assert parse().state_path == str(tmp_path)
 
 
-def test_forms_of_log_lines_may_name_all_that_a_context_has():
-    known = RequestContext(overwrite=False).get_logging_values()
-    assert set(check.OF_CONTEXT.split()) == set(known)
+def test_forms_of_log_lines_may_name_all_that_a_context_has(tmp_path, home, monkeypatch):
+    library, before = oslo_context.RequestContext, oslo_context.get_current()
+    parse()
+    assert oslo_context.get_current() is before  # the check leaves no context in the thread
+    values = library.get_logging_values
+    monkeypatch.setattr(library, "get_logging_values", lambda self: {**values(self), "newer": 1})
+    form = " ".join(f"%({name})s" for name in RequestContext().get_logging_values())
+    parse("--config-file", write(tmp_path, f"[DEFAULT]\nlogging_context_format_string = {form}\n"))
 
 
 @pytest.mark.parametrize(
