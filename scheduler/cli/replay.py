@@ -85,14 +85,13 @@ class Replay(command.Text):
         whole = next(iter(fleets.values())).copy()
         if parsed_args.fleet:
             _require_fits(whole.copy(), workload, lenient=parsed_args.lenient)
-        lasts = workload.arrivals[-1].at - workload.begin
         new_run = functools.partial(
             Run,
             seed=parsed_args.seed,
             warm_up_seconds=parsed_args.warm_up * HOUR,
             events=workload.events,
         )
-        every = max(HOUR, lasts / _MOST_SAMPLES)
+        every = max(HOUR, workload.lasts / _MOST_SAMPLES)
         runs = {name: new_run(fleet, sample_seconds=every) for name, fleet in fleets.items()}
         began = time.perf_counter()
         differences = compare(runs, command.tracked(workload.arrivals, "Replaying"))
@@ -110,7 +109,7 @@ class Replay(command.Text):
         refused = next(iter(runs.values())).total("requests_refused")
         subject = sizing.Subject(whole, workload, refused, parsed_args.seed, new_run)
         document |= _sizes(subject, parsed_args)
-        Console(stderr=True).print(_speed(runs.values(), lasts, seconds), highlight=False)
+        Console(stderr=True).print(_speed(runs.values(), workload.lasts, seconds), highlight=False)
         if parsed_args.output is not None:
             self.write_page(parsed_args.output, report.to_html(document))
         return document
@@ -188,7 +187,14 @@ def read(parsed: argparse.Namespace) -> Workload:
     else:
         workload = read_csv(path, faults)
     begin = parsed.from_day * DAY
-    return workload.between(begin, begin + parsed.days * DAY)
+    part = workload.between(begin, begin + parsed.days * DAY)
+    if not part.arrivals:
+        reason = f"no arrivals are left of {workload.lasts / DAY:.3g} days"
+        raise errors.InvalidRequest(field="--from-day, --days", reason=reason)
+    if parsed.warm_up * HOUR > part.lasts:
+        reason = f"longer than the workload, which lasts {part.lasts / HOUR:.3g} hours"
+        raise errors.InvalidRequest(field="--warm-up", reason=reason)
+    return part
 
 
 def _require_fits(fleet: VirtualFleet, workload: Workload, *, lenient: bool) -> None:

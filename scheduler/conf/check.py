@@ -11,7 +11,7 @@ import os
 import re
 import types
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from oslo_config import cfg
 from oslo_context import context as oslo_context
@@ -186,20 +186,25 @@ def _fault(conf: cfg.ConfigOpts, group: str, name: str) -> errors.ConfigurationE
     """The error on the value of one option, which names its group; None if it is a good one."""
     option = f"[{group}] {name}"
     try:
-        value = names.value(conf, group, name)
+        value = finite(names.value(conf, group, name))
     except (cfg.Error, ValueError) as error:
         reason = str(error)
         if (found := BAD_VALUE.fullmatch(reason)) is not None:
             option, reason = f"{option} ({found['place']})", found["reason"]
         return errors.ConfigurationError(option=option, reason=reason)
-    if isinstance(value, float) and not math.isfinite(value):
-        return errors.ConfigurationError(option=option, reason=f"{value} is no finite number")
     if value is None:
         # An empty number is read as None, which few of them can be.
         known = names.option(group, name)
         if known.default is not None and isinstance(known.type, cfg.types.Number):
             return errors.ConfigurationError(option=option, reason="must not be empty")
     return None
+
+
+def finite(value: Any) -> Any:
+    """Return *value*; ValueError for a number that is infinite or none."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no finite number")
+    return value
 
 
 def _unusable_forms(conf: cfg.ConfigOpts) -> Iterator[errors.ConfigurationError]:

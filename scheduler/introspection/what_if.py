@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from oslo_log import log as logging
 
 from scheduler import errors, objects
-from scheduler.conf import DECISION_OPTIONS, names
+from scheduler.conf import DECISION_OPTIONS, check, names
 from scheduler.conf.names import Name
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.engine.record import DecisionRecord
@@ -71,7 +71,8 @@ def values_of(settings: Sequence[str], where: str = "--set") -> dict[Name, Any]:
         parse = DECISION_OPTIONS[name].type
         with errors.as_invalid(argument, ValueError):
             is_list = DECISION_OPTIONS[name].multi
-            parts = [parse(part.strip()) for part in (value.split(",") if is_list else [value])]
+            texts = value.split(",") if is_list else [value]
+            parts = [check.finite(parse(each.strip())) for each in texts]
         found[name] = parts if is_list else parts[0]
     return found
 

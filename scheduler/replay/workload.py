@@ -82,11 +82,16 @@ class Workload:
     def begin(self) -> float:
         return self.arrivals[0].at
 
+    @property
+    def lasts(self) -> float:
+        """Seconds from the first arrival to the last one."""
+        return self.arrivals[-1].at - self.begin
+
     def between(self, begin: float, end: float) -> Self:
         """The arrivals from *begin* on and before *end*, seconds after the first one."""
         first = _required(self.arrivals, self.source)[0].at
         some = [each for each in self.arrivals if begin <= each.at - first < end]
-        return dataclasses.replace(self, arrivals=_required(some, self.source))
+        return dataclasses.replace(self, arrivals=some)
 
     def inflated(self, factor: float, phase: float) -> Self:
         """The same with *factor* times the requests, spread evenly; they come at the same times.

@@ -125,7 +125,19 @@ def test_lenient_replays_say_what_they_left_out(replay, tmp_path):
         ([*FLEET, "--without-host", "h"], "--without-host h"),
         ([*FLEET, "--scale-hosts", "0"], "--scale-hosts: 0 is out of bounds"),
         ([*FLEET, "--scale-hosts", "5002"], "--scale-hosts: 5002 is out of bounds"),
-        ([*FLEET, "--from-day", "9"], "day.csv: it has no arrivals"),
+        ([*FLEET, "--from-day", "9"], "--from-day, --days: no arrivals are left of 0.104 days"),
+        ([*FLEET, "--days", "0"], "--from-day, --days: no arrivals are left of 0.104 days"),
+        (
+            [*FLEET, "--warm-up", "2.6"],
+            "--warm-up: longer than the workload, which lasts 2.5 hours",
+        ),
+        *(
+            ([*FLEET, *words], f"ram_allocation_ratio: {text} is no finite number")
+            for *words, text in (
+                ("--set", "DEFAULT.ram_allocation_ratio=1e999", "inf"),
+                ("--against", "ram_allocation_ratio=nan", "nan"),
+            )
+        ),
         (
             ["--fleet", "1 × 64 cores/256 GiB", "--without-host", "host-1"],
             "no compute host is known",
