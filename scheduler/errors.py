@@ -372,8 +372,10 @@ class Fault:
 
     @classmethod
     def from_error(cls, error: BaseException) -> Self:
-        kwargs = getattr(error, "kwargs", None)
-        code = int(kwargs.get("code", 500)) if isinstance(kwargs, dict) else 500
+        try:
+            code = int(getattr(error, "kwargs", {})["code"])
+        except (LookupError, TypeError, ValueError):
+            code = 500
         text = message_of(error) or type(error).__name__
         details = "".join(traceback.format_exception(error)) if code == 500 else ""
         return cls(code, text, details)

@@ -285,7 +285,7 @@ def count_attempt(
     require(is_right, field, "a dict with a list of hosts is needed")
     try:
         attempts = int(retry.get("num_attempts") or 0) + 1
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         reason = "not a whole number"
         raise errors.InvalidRequest(field=f"{field}.num_attempts", reason=reason) from None
     retry["num_attempts"] = attempts

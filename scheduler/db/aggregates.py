@@ -41,7 +41,7 @@ def get(connection: Connection, name_or_id: str | int) -> objects.Aggregate:
     found: list[objects.Aggregate] = []
     if isinstance(name_or_id, str):
         found = list_all(connection, aggregates.c.name == name_or_id)
-    if not found and str(name_or_id).isdecimal() and int(name_or_id) <= LARGEST_SIZE:
+    if not found and str(name_or_id).isdecimal() and float(name_or_id) <= LARGEST_SIZE:
         found = list_all(connection, aggregates.c.id == int(name_or_id))
     if not found:
         raise errors.AggregateNotFound(aggregate_id=name_or_id)

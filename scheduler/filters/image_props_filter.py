@@ -64,8 +64,9 @@ class ImagePropertiesFilter(HostFilter):
             satisfied[fitting] = np.array([test(int(each)) for each in versions], np.bool_)[at]
             yield VERSION, satisfied
         if bits:
+            # More digits than int() takes are nonsense of one host.
             judged = host_attributes.judge(
-                hosts, _ADDRESS_BITS, lambda text: not text.isdecimal() or int(text) >= bits
+                hosts, _ADDRESS_BITS, lambda text: not text.isdecimal() or int(text[:9]) >= bits
             )
             yield ADDRESS_BITS, judged != Verdict.REFUSED
 

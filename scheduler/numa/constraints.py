@@ -103,7 +103,7 @@ def _page_wish(asked: HardwareSpecs, semantics: NumaSemantics) -> int | None:
     try:
         if text is not None:
             wish = semantics.page_size_kb(text)
-    except ValueError as exc:
+    except (OverflowError, ValueError) as exc:
         raise refused("MemoryPageSizeInvalid", key, str(exc)) from exc
     if not image_text:
         return wish
@@ -112,7 +112,7 @@ def _page_wish(asked: HardwareSpecs, semantics: NumaSemantics) -> int | None:
         raise image_refused("MemoryPageSizeForbidden", key, reason)
     try:
         return semantics.page_size_kb(image_text)
-    except ValueError as exc:
+    except (OverflowError, ValueError) as exc:
         raise image_refused("MemoryPageSizeInvalid", key, str(exc)) from exc
 
 

@@ -53,9 +53,10 @@ class InstanceNUMACell(WireObject):
 
     @property
     def cpu_pinning(self) -> dict[int, int] | None:
-        """Guest CPU to host CPU, or None before the guest was fitted to a host."""
+        """Guest CPU to host CPU, None before the guest was fitted to a host; InvalidRequest."""
         raw = self.cpu_pinning_raw
-        return None if raw is None else {int(guest): host for guest, host in raw.items()}
+        with errors.as_invalid("InstanceNUMACell.cpu_pinning_raw", ValueError):
+            return None if raw is None else {int(guest): host for guest, host in raw.items()}
 
     @cpu_pinning.setter
     def cpu_pinning(self, pinning: Mapping[int, int] | None) -> None:

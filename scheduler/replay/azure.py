@@ -121,7 +121,7 @@ def _batches(
         known = other.partition(" ")[2].split(",") if ends else [*letters]
         bins = {each for letter, each in zip(letters, known, strict=False) if letter not in "|"}
         reason = ""
-        if not at.isdecimal() or len(letters) != len(known):
+        if not at.isdecimal() or len(at) > 9 or len(letters) != len(known):
             reason = f"not of the form 'seconds letters', or not as long as its line in {ends}"
         elif strange := sorted(set(letters) - flavors - {"|", ""}):
             reason = f"no flavor {', '.join(strange)!r:.40} in {FLAVORS}"

@@ -159,7 +159,7 @@ class ServiceClient:
                     return response
                 problem, asked = _error_text(response), response.headers.get("Retry-After", "")
                 if asked.isdecimal():
-                    pause = min(int(asked), LONGEST_OBEYED_SECONDS)
+                    pause = min(int(asked[:9]), LONGEST_OBEYED_SECONDS)  # int() has a limit
             finally:
                 requester.calls.append((_kind_of(method, path), time.monotonic() - began))
             if method in _CLAIMING or attempt > self._retries:

@@ -1,5 +1,7 @@
 """Attempts as Havana counted them, and the servers and groups that an old request names."""
 
+import math
+
 import pytest
 
 from conductor_stub import server_rows
@@ -56,6 +58,7 @@ def test_counting(properties, most, retry):
         ({"hosts": "h1"}, "retry"),
         ({"num_attempts": "x"}, "retry.num_attempts"),
         ({"num_attempts": [1]}, "retry.num_attempts"),
+        ({"num_attempts": math.inf}, "retry.num_attempts"),
     ],
 )
 def test_what_cannot_be_counted_on_is_refused(retry, field):

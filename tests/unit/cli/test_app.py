@@ -160,6 +160,7 @@ def test_output_forms(run, add_host, output, read):
         ("host show ghost", "ghost"),
         ("service set --enable ghost nova-compute", "nova-compute on ghost"),
         ("aggregate show ghost", "Aggregate ghost"),
+        (f"aggregate show {'9' * 5000}", "Aggregate 99999"),
         ("aggregate set ghost --name x", "Aggregate ghost"),
         ("aggregate add-host ghost alpha", "Aggregate ghost"),
         ("aggregate add-host there ghost", "ghost"),

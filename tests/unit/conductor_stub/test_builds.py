@@ -297,6 +297,7 @@ def test_what_operators_grep_for_is_logged(conductor, caplog):
         (errors.FlavorNotFound(flavor_id="x"), 404, "Flavor x could not be found.", False),
         (ValueError("first line\nTraceback of elsewhere"), 500, "first line", True),
         (KeyError(), 500, "KeyError", True),
+        (errors.NoValidHost(reason="", code="x"), 500, "No valid host was found. ", True),
     ],
 )
 def test_an_error_becomes_a_fault(error, code, message, has_details):

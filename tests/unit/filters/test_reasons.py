@@ -122,6 +122,8 @@ ROWS = [
      {"image": {**X86, "img_hv_requested_version": ">=2.6"}}, "image.hypervisor_version"),
     ("ImagePropertiesFilter", {"cpu_info": json.dumps(BITS)},
      {"image": {**X86, "hw_maxphysaddr_bits": 46}}, "image.address_bits"),
+    ("ImagePropertiesFilter", {"cpu_info": json.dumps({"maxphysaddr": {"bits": "9" * 5000}})},
+     {"image": {**X86, "hw_maxphysaddr_bits": 46}}, ""),
     ("ImagePropertiesFilter", {}, {"image": {}}, "image.unsupported",
      {"image_properties_default_architecture": "aarch64"}),
     ("DifferentHostFilter", {"instances": [U1]}, {"hints": {"different_host": [U2, U1]}},

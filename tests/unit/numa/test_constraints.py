@@ -45,6 +45,7 @@ def topology(specs, properties=None, semantics=CURRENT, vcpus=4):
             {"hw:mem_page_size": "any"},
             *({"hw_mem_page_size": "2M"}, "MemoryPageSizeInvalid", "hw_mem_page_size"),
         ),
+        ({"hw:mem_page_size": f"{'9' * 400}MB"}, {}, "MemoryPageSizeInvalid", "hw:mem_page_size"),
         ({}, {"hw_mem_page_size": "any"}, "MemoryPageSizeForbidden", "hw_mem_page_size"),
         (
             {**DEDICATED, "hw:cpu_thread_policy": "x"},

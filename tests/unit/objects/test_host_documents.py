@@ -109,6 +109,8 @@ def test_pinning_has_numbers_in_memory_and_texts_on_the_wire():
     assert cell.cpu_pinning is None
     cell.cpu_pinning = {0: 4, 1: 6}
     assert (cell.cpu_pinning_raw, cell.cpu_pinning) == ({"0": 4, "1": 6}, {0: 4, 1: 6})
+    with pytest.raises(errors.InvalidRequest, match="InstanceNUMACell.cpu_pinning_raw: .*'x'"):
+        _ = objects.InstanceNUMACell(cpu_pinning_raw={"x": 4}).cpu_pinning
 
 
 @pytest.mark.parametrize(

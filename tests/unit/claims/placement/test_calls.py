@@ -230,7 +230,7 @@ def test_a_placement_that_cannot_be_called_is_a_mistake_in_the_options(options, 
 # --- deadlines -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answer", [None, (503, {}), (503, {}, {"Retry-After": "0"})])
+@pytest.mark.parametrize("answer", [None, (503, {}), (503, {}, {"Retry-After": "0" * 5000})])
 def test_calls_are_made_again_until_the_deadline(answer):
     requester = REQUESTER.within(0.5)
     with a_placement(*[answer] * 10_000) as (server, conf):
