@@ -38,7 +38,6 @@ class Fault:
 
     @property
     def group(self) -> str:
-        """What it happens to: the module of the fault."""
         act = self.act.func if isinstance(self.act, functools.partial) else self.act
         return act.__module__.rpartition(".")[2]
 

@@ -22,7 +22,6 @@ def world(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def api(world, tmp_path_factory):
-    """The callers' way to the bus."""
     folder, url = tmp_path_factory.mktemp("caller"), world.rabbitmq.url()
     with scheduler_api(folder, url, response_seconds=PATIENCE_SECONDS) as made:
         world.api = made

@@ -68,7 +68,6 @@ class Fleet:
         return str(node.uuid)
 
     def instance(self, name: str, host: str | None, vm_state: str) -> None:
-        """An instance as the database knows it."""
         values = {"uuid": name, "host": host, "node": host, "vm_state": vm_state, "deleted": 0}
         values |= {"memory_mb": 1, "created_at": utcnow(), "updated_at": utcnow()}
         with self.database.write() as conn:
@@ -130,7 +129,6 @@ class Worker:
         return found
 
     def select(self, request_id, names, ram_mb=MB, **how):
-        """Ask for hosts, with alternates."""
         flavor = {"memory_mb": ram_mb, "root_gb": 1, "extra_specs": how.pop("extra_specs", {})}
         flavor |= how.pop("flavor", {})
         context: Any = Context(request_id, is_redelivered=how.pop("is_redelivered", False))
@@ -146,5 +144,4 @@ class Worker:
 
 
 def a_name() -> str:
-    """The uuid of a new instance."""
     return str(uuid.uuid4())

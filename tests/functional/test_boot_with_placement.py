@@ -34,7 +34,6 @@ def nodes(database_url):
 
 
 def migrate(cloud, server):
-    """Move a server to another host."""
     (row,) = cloud.rows("nova-conductor-stub", "migrate", server["id"], *WAIT)
     assert row["host"] != server["host"]
     server["host"] = row["host"]

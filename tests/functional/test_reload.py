@@ -74,7 +74,6 @@ class Reloads:
         return {**SETTINGS["filter_scheduler"], **CONFIGURATIONS[which]["filter_scheduler"]}
 
     def times(self, text=READ_AGAIN):
-        """How often *text* is in the log."""
         assert self.scheduler.is_announced  # and what else it told the service manager is read
         return self.scheduler.log.count(text)
 

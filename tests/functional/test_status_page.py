@@ -63,7 +63,6 @@ class Cloud:
         return str(chosen.service_host)
 
     def change(self, function, *arguments, **named):
-        """Write to the database as *function* does."""
         with self.deployment.database() as database, database.write() as connection:
             function(connection, *arguments, **named)
 

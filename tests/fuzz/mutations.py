@@ -46,7 +46,6 @@ VALUES = (*SCALARS, *CONTAINERS)
 
 
 def parts(document: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every part of *document* with the path to it, the document itself first."""
     yield path, document
     if isinstance(document, dict):
         for key, value in document.items():
@@ -57,7 +56,6 @@ def parts(document: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def at(document: Any, path: Path) -> Any:
-    """The part of *document* that *path* leads to."""
     for step in path:
         document = document[step]
     return document

@@ -107,7 +107,6 @@ class Tally:
 
     @property
     def inputs(self) -> int:
-        """How many there were."""
         return sum(self.kinds.values())
 
     def count(self, data: bytes, try_out: Callable[[], Verdict]) -> Verdict:

@@ -222,7 +222,6 @@ class Stores:
                 connection.execute(sa.update(table).where(row).values(**saved._mapping))
 
     def close(self) -> None:
-        """Let go of the databases."""
         for each in self._engines.values():
             each.dispose()
 
@@ -277,7 +276,6 @@ class World:
         return self._began_at + next(self._numbers) * 0.05
 
     def close(self) -> None:
-        """Let go of the databases."""
         self._databases.dispose()
         self.stores.close()
 

@@ -48,7 +48,6 @@ def module_of(path: Path) -> str:
 
 @functools.cache
 def syntax_of(path: Path) -> ast.Module:
-    """The syntax tree of a file."""
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 

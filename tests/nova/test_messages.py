@@ -26,7 +26,6 @@ def fleet(nova_databases, rabbitmq, tmp_path_factory):
 
 
 def hosts(fleet, **demand):
-    """The host of one server, or none."""
     try:
         return fleet.hosts(**demand)
     except NovaError as error:

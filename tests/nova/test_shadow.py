@@ -51,8 +51,6 @@ RATIOS = {"VCPU": 4.0, "MEMORY_MB": 1.5, "DISK_GB": 1.0}
 
 @dataclass
 class Host:
-    """What a compute host reports."""
-
     name: str
     memory_mb: int
     vcpus: int

@@ -45,7 +45,6 @@ def counted(rows: Rows) -> str:
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of a list that are no comments."""
     found = path.read_text(encoding="utf-8").splitlines()
     return [line for line in found if line and not line.startswith("#")]
 

@@ -170,7 +170,6 @@ class AnsweredHosts:
 
 
 def hosts_of(answer: list[list[Mapping[str, Any]]] | None) -> list[str]:
-    """The hosts chosen; empty without an answer."""
     return [chosen_host(row) for row in answer or ()]
 
 

@@ -79,7 +79,6 @@ class Computes:
 
     @property
     def used_mb(self) -> int:
-        """Memory of the servers on all hosts."""
         return sum(self._used_mb.values())
 
     def finish(self) -> None:

@@ -90,7 +90,6 @@ def latest(url: str) -> int:
 
 
 def open_claims(url: str) -> int:
-    """How many claims are open now."""
     ((count,),) = _ask(url, "SELECT COUNT(*) FROM claims WHERE closed_at IS NULL")
     return int(count)
 

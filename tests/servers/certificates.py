@@ -14,8 +14,6 @@ NAME = "localhost"
 
 @dataclass(frozen=True)
 class Certificate:
-    """The certificate of a server and its key."""
-
     chain: bytes
     key: bytes
 

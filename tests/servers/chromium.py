@@ -128,7 +128,6 @@ class Chromium:
         return answer["result"].get("value")
 
     def wait(self, script: str, timeout_seconds: float = 60.0) -> None:
-        """Wait until the expression is true."""
         wait_until(
             lambda: self.run(f"Boolean({script})"),
             timeout_seconds,

@@ -114,7 +114,6 @@ class MariaDB(PrivateServer):
         self._ask(f"DROP USER {user}@'%'")
 
     def create_database(self, name: str | None = None) -> str:
-        """Make an empty database; returns its name."""
         name = name or unique_name("nova")
         self._ask(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
         return name

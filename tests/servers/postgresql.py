@@ -69,7 +69,6 @@ class PostgreSQL(PrivateServer):
         return f"postgresql+psycopg://{_USER}@{host}:{self.port}/{database}"
 
     def create_database(self, name: str | None = None) -> str:
-        """Make an empty database; returns its name."""
         name = name or unique_name("nova")
         self._ask(f"CREATE DATABASE {name}")
         return name

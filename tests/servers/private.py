@@ -165,7 +165,6 @@ class PrivateServer(Opened):
 
     @property
     def log(self) -> str:
-        """All that the server has written so far."""
         return self.log_path.read_text(encoding="utf-8", errors="replace")
 
     def run_tool(self, command: list[str], text_input: str | None = None) -> str:

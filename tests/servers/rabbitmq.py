@@ -80,7 +80,6 @@ class RabbitMQ(PrivateServer):
         return kombu.Connection(url, connect_timeout=START_SECONDS)
 
     def url(self, vhost: str = "/") -> str:
-        """The transport URL of a virtual host."""
         path = "%2F" if vhost == "/" else vhost
         return f"rabbit://{_USER}:{_PASSWORD}@{LOOPBACK}:{self.port}/{path}"
 

@@ -47,7 +47,6 @@ class Bus:
         self._waiting.clear()
 
     def receive(self, process: Process) -> Message:
-        """Wait for a request."""
         kernel = self._kernel
         kernel.point("receive")
         while not self._queue:

@@ -145,7 +145,6 @@ class Kernel:
         self._ready.append(task)
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
         if seconds <= 0:
             self.point("sleep")
             return
@@ -226,7 +225,6 @@ class Lock:
         return True
 
     def release(self) -> None:
-        """Give it back."""
         self._depth -= 1
         if not self._depth:
             self._owner = None
@@ -248,7 +246,6 @@ class Condition(Lock):
         self._sleeping: list[Task] = []
 
     def wait(self) -> None:
-        """Wait for :meth:`notify_all`."""
         self._sleeping.append(self._kernel.current)
         depth, self._depth = self._depth, 1
         self.release()
@@ -257,7 +254,6 @@ class Condition(Lock):
         self._depth = depth
 
     def notify_all(self) -> None:
-        """Wake all who wait."""
         for task in self._sleeping:
             self._kernel.wake(task)
         self._sleeping.clear()

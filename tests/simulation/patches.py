@@ -38,7 +38,6 @@ class Machine:
     perf_counter = monotonic
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
         self.kernel.sleep(seconds)
 
     def lock(self) -> Lock:

@@ -50,8 +50,6 @@ class Fault:
 
 @dataclass(frozen=True)
 class Plan:
-    """One run."""
-
     seed: int
     schedule: int
     dialect: str
@@ -102,7 +100,6 @@ class Plan:
         )
 
     def but(self, **changes: Any) -> Self:
-        """The plan with other values."""
         return replace(self, **changes)
 
 

@@ -60,7 +60,6 @@ class Transaction:
         self.uses = 0
 
     def rows(self, table: str) -> Iterator[Row]:
-        """The rows of *table* as this transaction sees them."""
         own = self.writes.get(table)
         committed = self.server.tables[table]
         if not own:
@@ -72,7 +71,6 @@ class Transaction:
         yield from (row for row in own.values() if row is not None)
 
     def get(self, table: str, number: int) -> Row | None:
-        """One row by its id."""
         own = self.writes.get(table)
         if own is not None and number in own:
             return own[number]
@@ -184,7 +182,6 @@ class Server:
     # --- transactions --------------------------------------------------------------------
 
     def begin(self, owner: Process) -> Transaction:
-        """A transaction of a client."""
         one = Transaction(self, owner)
         self._open.append(one)
         return one

@@ -53,11 +53,9 @@ class ModelConnection:
             self._transaction = None
 
     def read(self, statement: Callable[[Transaction], Any]) -> Any:
-        """The result of a statement that only reads."""
         return self.server.execute(statement, self._transaction)
 
     def write(self, statement: Callable[[Transaction], Any]) -> Any:
-        """The result of a statement that writes."""
         return self.server.execute(statement, self._transaction, writes=True)
 
     def exec_driver_sql(self, text: str) -> None:

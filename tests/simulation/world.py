@@ -42,7 +42,6 @@ MOST_STEPS: Final = 200_000
 
 @functools.cache
 def configuration() -> Any:
-    """Options of every scheduler."""
     return a_conf(enabled_filters=["RamFilter"], scheduler__claims="database")
 
 

@@ -29,7 +29,6 @@ STEP_MB = 4096
 
 
 def now():
-    """The time, as columns have it."""
     return timeutils.utcnow().replace(microsecond=0)
 
 

@@ -26,7 +26,6 @@ def recorded(name: str) -> dict[str, Any]:
 
 
 def a_context() -> RequestContext:
-    """Some caller."""
     return RequestContext(user_id="user", project_id="project")
 
 

@@ -69,7 +69,6 @@ class Crowd:
         assert {number for each in answers for number in each.values()} == {1}
 
     def stop(self) -> None:
-        """Stop calling, whatever came of it."""
         self._stopping.set()
         self._threads.shutdown()
 

@@ -189,14 +189,12 @@ def enveloped(message: Mapping[str, Any], version: str = "2.0") -> str:
 
 
 def failure_of(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """The error that a reply carries."""
     assert reply["failure"], f"not an error: {reply}"
     failure: dict[str, Any] = json.loads(reply["failure"])
     return failure
 
 
 def failure_class(reply: Mapping[str, Any]) -> str | None:
-    """The class of the error that a reply carries."""
     return str(json.loads(reply["failure"])["class"]) if reply["failure"] else None
 
 

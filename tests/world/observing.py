@@ -20,8 +20,6 @@ SECONDS = 20
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The HTTP server of one daemon."""
-
     url: str
 
     @classmethod

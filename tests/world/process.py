@@ -235,7 +235,6 @@ class Daemon:
         return self
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the main process."""
         self._process.send_signal(number)
 
     def terminate(self, timeout_seconds: float = STOP_SECONDS) -> int:

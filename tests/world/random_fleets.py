@@ -184,7 +184,6 @@ def fleets(max_size: int = 5) -> st.SearchStrategy[HostTable]:
 
 
 def requests() -> st.SearchStrategy[objects.RequestSpec]:
-    """Requests whose fields are all set."""
     return _request.map(lambda fields: a_request(**fields))
 
 

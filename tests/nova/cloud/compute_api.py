@@ -49,7 +49,6 @@ class ComputeApi:
             self.call("POST", f"/os-aggregates/{number}/action", {"add_host": {"host": host}})
 
     def create_group(self, name: str, policy: str) -> str:
-        """A server group; returns its id."""
         body = {"server_group": {"name": name, "policy": policy}}
         made: str = self.call("POST", "/os-server-groups", body)["server_group"]["id"]
         return made

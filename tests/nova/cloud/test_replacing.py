@@ -65,7 +65,6 @@ def follow(part, cloud, folder, server=""):
 
 
 def boot(cloud, name):
-    """Boot a server; returns its id."""
     (server,) = cloud.api.boot(name, "small")
     assert (server["status"], host_of(server) in HOSTS) == ("ACTIVE", True)
     return str(server["id"])

@@ -20,7 +20,6 @@ def tenant() -> Any:
 
 
 def cell(name: str) -> Any:
-    """The mapping of the cell of that name."""
     (found,) = [each for each in objects.CellMappingList.get_all(admin()) if each.name == name]
     return found
 

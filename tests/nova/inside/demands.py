@@ -29,7 +29,6 @@ FLAVOR: dict[str, Any] = {
 
 
 def a_flavor(fields: Mapping[str, Any]) -> Any:
-    """A flavor; *fields* change the smallest one."""
     return objects.Flavor(**{**FLAVOR, **fields})
 
 

@@ -110,7 +110,6 @@ def remove_host(name: str) -> None:
 
 
 def add_aggregate(name: str, metadata: Mapping[str, str], hosts: Sequence[str]) -> int:
-    """Create an aggregate; returns its id."""
     aggregate = objects.Aggregate(contexts.admin(), name=name, metadata=dict(metadata))
     aggregate.create()
     for host in hosts:
@@ -135,7 +134,6 @@ def change_aggregate(
 
 
 def remove_aggregate(number: int) -> None:
-    """Delete an aggregate with its hosts' membership."""
     aggregate = objects.Aggregate.get_by_id(contexts.admin(), number)
     for host in list(aggregate.hosts):
         aggregate.delete_host(host)

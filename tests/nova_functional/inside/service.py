@@ -54,7 +54,6 @@ class _Running:
 
 
 def url_of(manager: Any) -> str:
-    """The URL of a database of the test."""
     return str(manager.writer.get_engine().url.render_as_string(hide_password=False))
 
 

@@ -56,7 +56,6 @@ class Fleet:
             registration.put_nodes(conn, rows)
 
     def now(self) -> datetime.datetime:
-        """The time, as columns have it."""
         now = datetime.datetime.fromtimestamp(self.clock(), datetime.UTC)
         return now.replace(tzinfo=None, microsecond=0)
 
@@ -192,7 +191,6 @@ class Worker:
         ignore_hosts: list[str] | None = None,
         **how: Any,
     ) -> list[list[Any]]:
-        """Ask for hosts."""
         spec = a_request(flavor={"memory_mb": ram_mb, "root_gb": 0}, ignore_hosts=ignore_hosts)
         answer: list[list[Any]] = self.driver.select_destinations(
             Context(request_id), spec, list(names), **how
@@ -227,5 +225,4 @@ _numbers = itertools.count(1)
 
 
 def a_name() -> str:
-    """The uuid of a new instance."""
     return str(uuid.UUID(int=next(_numbers), version=4))

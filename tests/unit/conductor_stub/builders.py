@@ -33,7 +33,6 @@ def flavor(**changes: Any) -> objects.Flavor:
 
 
 def instance(number: int = 0, **changes: Any) -> objects.Instance:
-    """The instance with the uuid of that number, waiting for a host."""
     made = flavor()
     values = {
         "uuid": UUIDS[number],

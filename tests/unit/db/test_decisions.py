@@ -13,7 +13,6 @@ from tests.unit.db.builders import columns
 
 
 def told(number: int) -> dict[str, Any]:
-    """A record as it is written."""
     return {
         "request_id": f"req-{number}",
         "instance_uuids": [f"uuid-{number}", "uuid-of-all", "no uuid at all" * 5],

@@ -44,7 +44,6 @@ def a_driver(
 
 
 def select(driver: Any, request: objects.RequestSpec, *uuids: str, **how: Any) -> list[str]:
-    """The hosts chosen, in order."""
     answer = driver.select_destinations(None, request, list(uuids) or None, **how)
     return [first.service_host for first, *_others in answer]
 

@@ -17,7 +17,6 @@ class Decider:
         self._rng = random.Random(seed)
 
     def place(self, request, uuids=(), count=1, alternates=0, **more):
-        """Decide now."""
         return decide(
             self.policy,
             self.reservations,

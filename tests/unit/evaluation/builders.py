@@ -16,7 +16,6 @@ UUIDS = [f"00000000-0000-4000-a000-00000000000{number}" for number in range(1, 6
 
 
 def a_node(host: str, number: int = 1, **columns: Any) -> dict[str, Any]:
-    """A compute node's row."""
     return {
         "id": number,
         "uuid": f"00000000-0000-4000-8000-{number:012}",
@@ -40,7 +39,6 @@ def a_node(host: str, number: int = 1, **columns: Any) -> dict[str, Any]:
 
 
 def a_service(host: str, **columns: Any) -> dict[str, Any]:
-    """A compute service's row."""
     return {
         "host": host,
         "binary": "nova-compute",

@@ -54,7 +54,6 @@ def hosts(told):
 
 
 def everything(world):
-    """All that the worker knows of all hosts."""
     table = world.subject.host_manager.table
     return {key: host_values(table, row) for key, row in table.rows.items()}
 

@@ -27,7 +27,6 @@ def want(cpus=(0, 1), policy=None, number=0, **fields):
 
 
 def devices(count, vendor="8086"):
-    """A request for so many devices of a vendor."""
     one = objects.InstancePCIRequest(count=count, spec=[{"vendor_id": vendor}])
     return objects.InstancePCIRequests(requests=[one])
 

@@ -65,7 +65,6 @@ def decoded(value: Any) -> Any:
 
 
 def envelope(name: str, version: str | None = None, **data: Any) -> dict[str, Any]:
-    """An envelope of class *name*, of our version by default."""
     return {
         registry.NAME_KEY: name,
         registry.NAMESPACE_KEY: registry.NAMESPACE,

@@ -58,7 +58,6 @@ def play(fleet):
 
 @pytest.fixture
 def recorded(tmp_path):
-    """The segments of such a day."""
     return record(tmp_path, a_fleet(host_subset_size=2))
 
 

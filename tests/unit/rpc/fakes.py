@@ -10,7 +10,6 @@ LIMITS = {"memory_mb": 6144.5, "disk_gb": 100.0}
 
 
 def a_selection(host: str = "cmp1", **fields: Any) -> objects.Selection:
-    """A Selection of *host* as the drivers make it."""
     selection = objects.Selection(
         compute_node_uuid="c0000001-aaaa-4bbb-8ccc-000000000001",
         service_host=host,

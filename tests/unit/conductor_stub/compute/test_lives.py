@@ -35,8 +35,6 @@ LIMITS = st.sampled_from([None, 1024, 1536, 2048])
 
 @dataclasses.dataclass
 class Guest:
-    """An instance as it should be."""
-
     uuid: str
     vm_state: str = "building"
     task_state: str | None = "scheduling"
