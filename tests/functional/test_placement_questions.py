@@ -1,6 +1,7 @@
 """Deciding among all hosts, and asking a real Placement about the chosen one."""
 
 import json
+import threading
 
 import pytest
 
@@ -38,9 +39,9 @@ def test_alternates_that_need_more_than_room_are_asked_about_once(fleet):
         assert request["mappings"] == {"": [each.compute_node_uuid]}
 
 
-def with_cards(fleet, hosts, cards):
+def with_cards(fleet, hosts, cards, **report):
     """Add *hosts* with so many *cards*, each in a provider of its own; return their nodes."""
-    nodes = [fleet.add(host) for host in hosts]
+    nodes = [fleet.add(host, **report) for host in hosts]
     fleet.placement.call("PUT", "/resource_classes/CUSTOM_CARD")
     for node in nodes * cards:
         fleet.placement.add_node(a_name(), {"CUSTOM_CARD": 1}, parent=node)
@@ -53,6 +54,27 @@ def test_alternates_may_have_nested_providers_of_other_classes(fleet):
     for specs, asked in (({}, nodes), ({}, nodes[:1]), (card, nodes)):
         worker.select("req-1", [a_name()], 512, extra_specs=specs)
         assert len(worker.asked_about()) == len(asked)
+
+
+def test_the_last_alternate_is_asked_about_beside_the_claim(fleet):
+    for host, cards, free_mb in (("p1", 2, 4096), ("p2", 2, 3072), ("p3", 1, 2048)):
+        with_cards(fleet, [host], cards, report={"free_ram_mb": free_mb})
+    worker, name, claimed = a_worker(fleet), a_name(), threading.Event()
+    adapter = worker.driver.claims.client._adapter
+    ask = adapter.request
+
+    def request(path, method, **more):
+        if method == "GET" and fleet.nodes["p3"] in path:
+            assert claimed.wait(10)
+        answer = ask(path, method, **more)
+        if method == "PUT":
+            claimed.set()
+        return answer
+
+    adapter.request = request
+    (row,) = worker.select("req-1", [name], 512, extra_specs=CARDS)
+    assert [each.service_host for each in row] == ["p1", "p2"]
+    assert fleet.host_of(name) == ["p1"]
 
 
 def test_a_host_whose_devices_are_claimed_is_not_asked_about(fleet):

@@ -16,11 +16,16 @@ from scheduler import errors
 from scheduler.claims import backend
 from scheduler.claims.placement import client as calls
 from scheduler.claims.placement.candidates import AllocationRequest, CandidateQuery
-from scheduler.claims.placement.devices import is_compared, offers_with_free_devices
+from scheduler.claims.placement.devices import (
+    compare_alternates,
+    is_compared,
+    offers_with_free_devices,
+)
 from scheduler.claims.placement.memory import Memory
 from scheduler.claims.placement.offers import CHOSEN, NoCandidates, Offers
 from scheduler.engine.record import PlacementUse
 from scheduler.hosts.candidates import rows_of_nodes
+from scheduler.threads import in_thread
 
 LOG = logging.getLogger(__name__)
 
@@ -208,7 +213,7 @@ class _Claiming(backend.Claiming):
     # --- claiming ------------------------------------------------------------------------
 
     def _wanted(self, decided: backend.Decided) -> dict[str, _Held] | None:
-        """Per instance what to claim, which the selections name from now on.
+        """Per instance what to claim.
 
         That is what it holds on the node already, or an offer whose devices are free; any offer
         where no filter looks at devices, as in Nova.  None if there is none, which is noted.
@@ -221,32 +226,56 @@ class _Claiming(backend.Claiming):
         requests = [first for first, *_others in several]
         if is_compared(spec, self._filters):
             with manager.lock:
-                made = manager.reservations
-                requests = offers_with_free_devices(spec, made, decided, several, known)
+                requests = offers_with_free_devices(spec, manager.reservations, decided, several)
         if len(requests) < len(selections):
             self.offers.lacks_devices([row[0] for row in selections[: len(requests) + 1]])
             return None
-        wanted = {}
-        for name, row, request in zip(self._names, selections, requests, strict=True):
-            wanted[name] = _Held(row[0].compute_node_uuid, request, {})
-            for each in row:
-                offer = request if each is row[0] else known[each.compute_node_uuid][0]
-                each.allocation_request = json.dumps(offer)
-                each.allocation_request_version = calls.VERSION
-        return wanted
+        self.offers.name(selections, requests)
+        return {
+            name: _Held(row[0].compute_node_uuid, request, {})
+            for name, row, request in zip(self._names, selections, requests, strict=True)
+        }
 
     def _claim_all(self, decided: backend.Decided) -> backend.Booked | backend.Lost:
-        """Claim for every instance; Lost when a node was full, which is noted."""
-        selections, offers = decided.selections, self.offers
-        if not offers.ask(selections, are_claimed=bool(self._names)):
-            if offers.is_to_be_listed:
-                self.give_back()
+        """Claim for every instance; Lost when a host or an alternate was refused, or full.
+
+        Alternates are asked about beside the claims.
+        """
+        offers = self.offers
+        if not offers.ask(decided.selections, are_claimed=bool(self._names)):
+            return self._lost()
+        # Instances without a name are not claimed for, as in Nova.
+        if (wanted := self._wanted(decided) if self._names else {}) is None:
             return LOST
-        if not self._names:
-            # Instances without a name are not claimed for, as in Nova.
-            return backend.Booked(selections)
-        if (wanted := self._wanted(decided)) is None:
-            return LOST
+        are_granted = in_thread(offers.ask_others)
+        try:
+            refused = self._claim_each(wanted, decided.selections)
+        finally:
+            are_granted.exception()  # nobody else may look at the offers until then
+        if refused is not None:
+            there = [each.node for each in self._held.values()].count(refused.node)
+            is_beaten = not self._held  # else the request itself may have taken it
+            offers.note_refused_claim(refused.node, refused.request, there, is_beaten=is_beaten)
+            return backend.Lost(is_race=is_beaten)
+        if not are_granted.result():
+            return self._lost()
+        if wanted and is_compared(self._request.spec, self._filters):
+            compare_alternates(self._request.spec, self._host_manager, decided, offers.known)
+        offers.name(decided.selections, [each.request for each in wanted.values()])
+        for one in wanted.values():
+            self._memory.note_claim(one.node, one.request)
+        return backend.Booked(decided.selections)
+
+    def _lost(self) -> backend.Lost:
+        """Placement refused somebody; a list is fetched with nothing claimed."""
+        if self.offers.is_to_be_listed:
+            self.give_back()
+        return LOST
+
+    def _claim_each(
+        self, wanted: Mapping[str, _Held], selections: backend.Selections
+    ) -> _Held | None:
+        """Claim what is *wanted*; return what was refused."""
         self._claim_together(wanted)
         for uuid, one in wanted.items():
             held = self._held.get(uuid)
@@ -256,13 +285,8 @@ class _Claiming(backend.Claiming):
                 self._client.give_back(self._requester, uuid, held.before)
                 del self._held[uuid]
             if not self._claim(uuid, one, selections):
-                there = [each.node for each in self._held.values()].count(one.node)
-                is_beaten = not self._held  # else the request itself may have taken it
-                offers.note_refused_claim(one.node, one.request, there, is_beaten=is_beaten)
-                return backend.Lost(is_race=is_beaten)
-        for one in wanted.values():
-            self._memory.note_claim(one.node, one.request)
-        return backend.Booked(selections)
+                return one
+        return None
 
     def _claim_together(self, wanted: Mapping[str, _Held]) -> None:
         """Claim for several instances in one call; what it does not claim is claimed one by one."""
@@ -350,7 +374,8 @@ class _Claiming(backend.Claiming):
             if node is None:
                 return None
             request = json.dumps(self._as_offered(node, allocations))
-            rest = [each for each in others if each.compute_node_uuid not in nodes]
+            asked = (each for each in others if each.allocation_request_version)
+            rest = [each for each in asked if each.compute_node_uuid not in nodes]
             placed.append(backend.Placed(self._request, node, request, calls.VERSION, rest))
         return backend.Repeated([], placed)
 

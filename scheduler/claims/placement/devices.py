@@ -45,32 +45,34 @@ def narrowed(wish: numa.Wish, spec: Any, offer: Any) -> numa.Wish:
 
 
 def offers_with_free_devices(
-    spec: Any,
-    reservations: Reservations,
-    decided: Decided,
-    offers: Iterable[list[Any]],
-    known: dict[str, list[Any]],
+    spec: Any, reservations: Reservations, decided: Decided, offers: Iterable[list[Any]]
 ) -> list[Any]:
     """Per instance the first of its *offers* that fits, up to one that has none.
 
-    Its reservation takes these devices.  Alternates without free devices are left out; the offer
-    that fits is the first one *known* of the others.  The caller holds the decision lock.
+    Its reservation takes these devices.  The caller holds the decision lock.
     """
     found = []
-    several = zip(decided.selections, decided.reservations, offers, strict=True)
-    for row, made, its_offers in several:
+    for made, its_offers in zip(decided.reservations, offers, strict=True):
         offer = _take_first(spec, reservations, made, its_offers)
         if offer is None:
             break
         found.append(offer)
+    return found
+
+
+def compare_alternates(
+    spec: Any, host_manager: Any, decided: Decided, known: dict[str, list[Any]]
+) -> None:
+    """Leave out alternates without free devices; the offer that fits is the first one *known*."""
+    for row, made in zip(decided.selections, decided.reservations, strict=True):
         for each in row[1:]:
             node = each.compute_node_uuid
-            fitting = _first_fitting(spec, reservations.table, made, node, known[node])
+            with host_manager.lock:
+                fitting = _first_fitting(spec, host_manager.table, made, node, known[node])
             if fitting is None:
                 row.remove(each)
             else:
                 known[node] = [fitting, *known[node]]
-    return found
 
 
 def _take_first(

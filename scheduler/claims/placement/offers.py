@@ -3,8 +3,9 @@
 import enum
 import functools
 import itertools
+import json
 import time
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Final
 
 import numpy as np
@@ -12,8 +13,14 @@ from oslo_log import log as logging
 
 from scheduler import errors, objects
 from scheduler.claims.backend import Offered, Selections
-from scheduler.claims.placement.candidates import CandidateQuery, Candidates, Wish, fleet_of
-from scheduler.claims.placement.client import Requester
+from scheduler.claims.placement.candidates import (
+    AllocationRequest,
+    CandidateQuery,
+    Candidates,
+    Wish,
+    fleet_of,
+)
+from scheduler.claims.placement.client import VERSION, Requester
 from scheduler.claims.placement.memory import Memory
 from scheduler.engine.record import PlacementUse
 from scheduler.hosts.candidates import Candidates as Hosts
@@ -84,6 +91,8 @@ class Offers:
         self._refused: dict[str, int] = {}
         #: Per node that is asked about once more the number of instances that it holds.
         self._held: dict[str, int] = {}
+        #: Nodes of alternates that are still to be asked about, with their hosts.
+        self._others: dict[str, str] = {}
         #: Number of refusals before the last grant or list.
         self._refused_before = 0
         self._is_listed = self._is_all = self._passes_over = False
@@ -174,9 +183,10 @@ class Offers:
         self._held.clear()
 
     def ask(self, selections: Selections, *, are_claimed: bool) -> bool:
-        """Have a candidate for every host chosen, and every alternate; False if one is refused.
+        """Have a candidate for every host chosen; False if one is refused.
 
-        Raises NoValidHost at the deadline, and Unavailable.
+        Most alternates are left to :meth:`ask_others`.  Raises NoValidHost at the deadline, and
+        Unavailable.
         """
         chosen = dict.fromkeys(first.compute_node_uuid for first, *_others in selections)
         hosts = {each.compute_node_uuid: each.service_host for row in selections for each in row}
@@ -185,11 +195,22 @@ class Offers:
         if is_first and self._memory.prefers_list(self._key, len(wanted)):
             self._turn_to_list()
             return False
-        before = len(self._refused)
+        count = len(chosen.keys() & wanted)
+        count += count % AT_ONCE
+        self._others = {node: hosts[node] for node in wanted[count:]}
+        return self._grants({node: hosts[node] for node in wanted[:count]})
+
+    def ask_others(self) -> bool:
+        """Have a candidate for the other alternates; as :meth:`ask`, but ends with a refusal."""
+        return self._grants(self._others, ends=True)
+
+    def _grants(self, hosts: Mapping[str, str], *, ends: bool = False) -> bool:
+        """Ask about nodes, each with its host, until one is refused if that *ends* it."""
+        wanted, before = list(hosts), len(self._refused)
         for at in range(0, len(wanted), AT_ONCE):
-            nodes = wanted[at : at + AT_ONCE]
-            if len(self._refused) > before and chosen.keys().isdisjoint(nodes):
+            if ends and len(self._refused) > before:
                 break  # the next decision may have other alternates
+            nodes = wanted[at : at + AT_ONCE]
             self._use.asked += [hosts[node] for node in nodes]
             self._ask_about(nodes)
         refused = len(self._refused)
@@ -198,7 +219,7 @@ class Offers:
         news = {node: hosts[node] for node in list(self._refused)[before:]}
         self._use.refused.update(dict.fromkeys(news.values(), ""))
         self._memory.find_causes(self._wishes, news, self._use.refused)
-        if is_first:
+        if self._stage is _Stage.CHOSEN:
             if any(node in self.known and node not in self._unasked for node in wanted):
                 self._refused_before = refused
             in_a_row = refused - self._refused_before
@@ -220,6 +241,16 @@ class Offers:
             wanted = [node for node in wanted if not self._build(node)]
             self._unasked -= chosen
         return wanted
+
+    def name(self, selections: Selections, requests: Iterable[AllocationRequest]) -> None:
+        """Have *selections* name the *requests* of those chosen, and what alternates offer."""
+        for (chosen, *others), request in zip(selections, requests, strict=False):
+            offered = [(chosen, request)]
+            found = ((each, self.known.get(each.compute_node_uuid)) for each in others)
+            offered += [(each, candidates[0]) for each, candidates in found if candidates]
+            for each, candidate in offered:
+                each.allocation_request = json.dumps(candidate)
+                each.allocation_request_version = VERSION
 
     def find_causes(self, host_manager: Any) -> None:
         """Have it found out, beside the request, why Placement offers some hosts no room."""
