@@ -130,7 +130,6 @@ class Failure(Exception):
 
 
 def name_of(connection: kombu.Connection) -> str:
-    """Host and port of the broker."""
     return f"{netutils.escape_ipv6(str(connection.hostname))}:{connection.port}"
 
 

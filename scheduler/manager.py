@@ -252,7 +252,6 @@ class SchedulerManager:
         self.driver.host_manager.update_aggregates(list(several))
 
     def delete_aggregate(self, context: Any, aggregate: objects.Aggregate) -> None:
-        """Forget an aggregate that was deleted."""
         _check_type("aggregate", aggregate, objects.Aggregate)
         _check_type("aggregate.id", aggregate.id, int)
         self.driver.host_manager.delete_aggregate(aggregate)
@@ -266,7 +265,6 @@ class SchedulerManager:
         self.driver.host_manager.update_instance_info(context, host_name, instance_info)
 
     def delete_instance_info(self, context: Any, host_name: str, instance_uuid: str) -> None:
-        """Forget an instance that is no longer on a host."""
         _check_type("host_name", host_name, str)
         _check_type("instance_uuid", instance_uuid, str)
         self.driver.host_manager.delete_instance_info(context, host_name, instance_uuid)
@@ -294,7 +292,6 @@ def _request(request_spec: Any, filter_properties: Any, spec_obj: Any) -> object
 
 
 def _as_decided(spec: objects.RequestSpec, uuids: list[str] | None) -> objects.RequestSpec:
-    """The request as its last instance was decided."""
     if not uuids or spec.instance_uuid == uuids[-1]:
         return spec
     last = spec.copy()

@@ -145,8 +145,6 @@ def verdict(each: BaseHostFilter, state: HostState, request: objects.RequestSpec
 
 
 class _Fleet(HostManager):
-    """Hosts that are in memory only."""
-
     def refresh(self, arrived_at: float | None = None) -> None:
         """There is nothing to read."""
 

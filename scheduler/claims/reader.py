@@ -81,7 +81,6 @@ class ClaimReader:
         self._needs_all = True
 
     def start_over(self) -> None:
-        """Know nothing of what was read before."""
         self.newest = NONE
         self.skipped.clear()
         self.written.clear()

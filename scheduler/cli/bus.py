@@ -50,8 +50,6 @@ class BusUnusable(errors.NovaException):
 
 
 class NoWorker(errors.NovaException):
-    """Nobody answered."""
-
     msg_fmt = "No worker of nova-scheduler answers: %(reason)s"
 
 
@@ -87,8 +85,6 @@ class OnBus(command.Base):
 
 
 class Worker(NamedTuple):
-    """A worker of the daemon on *host*."""
-
     host: str
     number: int
 

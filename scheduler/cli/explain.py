@@ -76,7 +76,6 @@ class Explain(bus.OnWorkers, Text):
         return found or self._stored(parsed_args)
 
     def _stored(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
-        """Records in the database, if it is one of ours."""
         try:
             if migration.version(self.database) is None:
                 return []

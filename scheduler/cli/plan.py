@@ -90,7 +90,6 @@ def _show(self: Any, found: Mapping[str, Any]) -> None:
 
 
 def _summary(found: Mapping[str, Any]) -> str:
-    """One line on what the plan reaches."""
     moves, waves = len(found["moves"]), max((each["wave"] for each in found["moves"]), default=0)
     hosts = f" ({', '.join(sorted(set(found['hosts'])))})" if found["hosts"] else ""
     cut = "; the time was over before the search" if found["is_cut_off"] else ""
@@ -101,7 +100,6 @@ def _summary(found: Mapping[str, Any]) -> str:
 
 
 def _rows(found: Mapping[str, Any]) -> Iterator[list[str]]:
-    """The moves as rows of a table under _HEADS."""
     for each in found["moves"]:
         numbers = (each["memory_mb"], each["vcpus"], each["disk_gb"])
         names = (each["wave"], each["server"], each["source"], each["target"])
@@ -110,7 +108,6 @@ def _rows(found: Mapping[str, Any]) -> Iterator[list[str]]:
 
 
 def _stuck_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each server that stays."""
     for each in found["stuck"]:
         where = f" on {each['host']}" if each["host"] else ""
         yield f"{each['server']}{where} stays: {each['reason']}"

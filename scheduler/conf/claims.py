@@ -83,7 +83,6 @@ _UNUSED = {
 
 
 def _of_service(service_type: str, old_names: Mapping[str, str]) -> list[cfg.Opt]:
-    """Options for calls of a service of that type."""
     found = [
         *loading.get_auth_common_conf_options(),
         *loading.get_session_conf_options(),

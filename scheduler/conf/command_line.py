@@ -27,7 +27,6 @@ def usage(cli_opts: Sequence[cfg.Opt]) -> str:
 
 
 def sentence(text: str) -> str:
-    """*text* with a capital letter and a full stop."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 

@@ -32,8 +32,6 @@ class Status(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at."""
-
     name: str
     status: Status
     message: str

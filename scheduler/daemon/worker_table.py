@@ -80,7 +80,6 @@ class WorkerTable:
         return list(itertools.starmap(Heartbeat, _HEARTBEAT.iter_unpack(places)))
 
     def is_complete(self) -> bool:
-        """True when a worker serves in every place."""
         return all(each.stage in (Stage.SERVING, Stage.RELOADING) for each in self.heartbeats())
 
     def stale(self, limit_seconds: float) -> list[Heartbeat]:
@@ -94,7 +93,6 @@ class WorkerTable:
         return bool(self._memory[self._failed_at])
 
     def worker_started(self) -> None:
-        """Note that this worker serves requests."""
         self._memory[self._started_at] = 1
 
     def worker_failed(self) -> None:

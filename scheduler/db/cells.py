@@ -78,7 +78,6 @@ class Member:
             return changes
 
     def answered(self) -> None:
-        """Count the cell in again, if it was left out."""
         if self.health.is_left_out:
             LOG.info("Cell %s (%s) answers again; its hosts are back.", *self._names)
         self.health.is_left_out, self.health.error = False, None

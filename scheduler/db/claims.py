@@ -53,7 +53,6 @@ class Move(NamedTuple):
 
 
 def new_generation() -> int:
-    """A generation that no host ever had."""
     return secrets.randbits(64) - 2**63
 
 
@@ -298,7 +297,6 @@ class _Write(NamedTuple):
 
     @property
     def consumers(self) -> list[str]:
-        """The consumers that get a claim."""
         return [each["consumer_uuid"] for each in self.values]
 
     @property

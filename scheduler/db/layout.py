@@ -51,7 +51,6 @@ class Layout:
 
     @property
     def is_nova(self) -> bool:
-        """True when Nova's own tool made the database."""
         return self.version_table is not None
 
     def has(self, table: str, column: str | None = None) -> bool:

@@ -361,7 +361,6 @@ class CachingScheduler(FilterScheduler):
 
 
 def _rows(table: HostTable, offered: backend.Offered) -> np.ndarray:
-    """The rows to choose from, in the table's order."""
     nodes = offered.nodes.items()
     if not offered.others:
         return rows_of_nodes(table, [uuid for uuid, room in nodes if room != 0])

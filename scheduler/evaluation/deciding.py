@@ -231,5 +231,4 @@ def _name(table: HostTable, row: int) -> str:
 
 
 def _pairs(table: HostTable, rows: np.ndarray) -> list[list[str | None]]:
-    """Host and node of each, sorted."""
     return sorted(list(table.keys[row]) for row in rows.tolist())

@@ -64,11 +64,9 @@ class Samples(Collector):
         self.values[key] = self.values.get(key, 0) + value
 
     def histogram(self, metric: Metric, *labels: str) -> list[float]:
-        """Buckets and sum of *metric*, empty at first."""
         return self.values.setdefault((metric.name, labels), [0] * (len(_BOUNDS) + 1))
 
     def observe(self, metric: Metric, seconds: float, *labels: str) -> None:
-        """Count *seconds* in its bucket of *metric*."""
         counts = self.histogram(metric, *labels)
         counts[bisect.bisect_left(SECONDS_BUCKETS, seconds)] += 1
         counts[-1] += seconds

@@ -57,7 +57,6 @@ class PciDevicePool(WireObject):
         return cls.read_fields({"numa_node": None, **value, "tags": {**named, **tags}})
 
     def to_dict(self) -> dict[str, Any]:
-        """The flat form: tags beside the other keys."""
         values = self.set_fields()
         return {**values.pop("tags", {}), **values}
 

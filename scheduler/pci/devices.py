@@ -44,7 +44,6 @@ class Pool:
         return replace(self, count=count)
 
     def to_dict(self) -> dict[str, Any]:
-        """The flat form: tags beside the four own keys."""
         return {**dict(self.properties), "count": self.count}
 
 

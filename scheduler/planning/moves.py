@@ -28,8 +28,6 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """A server that stays, and why."""
-
     server: str
     host: str
     reason: str

@@ -99,7 +99,6 @@ class Recheck:
         self._settings: dict[str, Settings] = {}
 
     def play(self, segment: Segment) -> None:
-        """Decide each line of *segment*."""
         for place, line in segment:
             if gap := line.get("gap"):
                 self.tally.missing += gap

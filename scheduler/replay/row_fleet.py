@@ -51,7 +51,6 @@ class RowFleet:
         self._replace(step)
 
     def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
-        """Everything there is, cell by cell."""
         del now, full
         cells = [None, *dict.fromkeys(self._cell_of_host.values())]
         return [self._read(cell) for cell in cells]

@@ -52,7 +52,6 @@ class Arrival:
         return flavor.name or f"{flavor.vcpus or 0}/{gib:g}/{flavor.root_gb or 0}"
 
     def request(self) -> objects.RequestSpec:
-        """The request in the form of the message bus."""
         if self.spec is not None:
             return self.spec
         spec = objects.RequestSpec(flavor=self.flavor, num_instances=self.count)

@@ -78,7 +78,6 @@ class Deliveries:
 
     @property
     def is_consuming(self) -> bool:
-        """True when the broker brings requests now."""
         channel = self.channel
         bus = getattr(channel, "connection", None)
         return bus is not None and bool(bus.connected) and bool(channel.callbacks)
@@ -195,7 +194,6 @@ class Connection(pyamqp.Connection):
         return transport
 
     def connect(self, callback: Any = None) -> Any:
-        """Connect, and be kept alive from then on."""
         result = super().connect(callback)
         HEARTBEATS.keep(self)
         return result

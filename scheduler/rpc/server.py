@@ -115,7 +115,6 @@ class Server(RPCServer):
 
     @property
     def is_consuming(self) -> bool:
-        """True when the bus brings requests now."""
         return self.is_listening and (not self._has_broker or self.deliveries.is_consuming)
 
     @property

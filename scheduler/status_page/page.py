@@ -50,7 +50,6 @@ class StatusPage:
         self._files = _read_files()
 
     def add_to(self, routes: Routes) -> None:
-        """Answer everything below ``/status``."""
         for path, handler in {
             "": lambda _asked: self._files["status.html"],
             "/": self._file,

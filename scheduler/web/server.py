@@ -71,7 +71,6 @@ class Response:
 
     @classmethod
     def of_text(cls, text: str, status: int = http.HTTPStatus.OK, **headers: str) -> Self:
-        """*text* and a line end."""
         return cls(f"{text}\n".encode(), TEXT, status, headers)
 
     @classmethod
@@ -198,8 +197,6 @@ def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    """One connection, one request."""
-
     server_version = f"nova-scheduler/{scheduler.__version__}"
     sys_version = ""
     timeout = IDLE_SECONDS

@@ -317,7 +317,6 @@ class CandidateQuery:
 
 
 def _is_choosy(group: Group) -> bool:
-    """True when *group* asks for more than resources."""
     traits = group.required_traits or group.forbidden_traits
     return bool(traits or any(group.aggregates) or group.forbidden_aggregates or group.in_tree)
 
@@ -368,7 +367,6 @@ def _required_traits(aggregate: Any) -> set[str]:
 
 
 def _pairs_of(group: Group) -> Iterator[tuple[str, str]]:
-    """Key and value of what *group* asks for."""
     suffix = group.requester_id or ""
     if group.resources:
         amounts = [f"{name}:{amount}" for name, amount in sorted(group.resources.items())]

@@ -169,8 +169,6 @@ class ServiceClient:
 
 
 class PlacementClient(ServiceClient):
-    """One Placement service."""
-
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, pause: Callable[[float], None] = time.sleep) -> Self:
         """The client that ``[placement]`` describes; nothing connects yet.
@@ -201,7 +199,6 @@ class PlacementClient(ServiceClient):
         return self.read(f"/allocations/{consumer}", READING_VERSION, requester)
 
     def providers(self, query: str, requester: Requester) -> list[dict[str, Any]]:
-        """All resource providers that *query* matches."""
         body = self.read(f"/resource_providers?{query}", VERSION, requester)
         found: list[dict[str, Any]] = body["resource_providers"]
         return found
@@ -372,5 +369,4 @@ def _claim_of(
 
 
 def _amounts(allocations: Any) -> dict[str, dict[str, Any]]:
-    """The resources of *allocations*, per provider."""
     return {uuid: {"resources": each["resources"]} for uuid, each in allocations.items()}

@@ -39,7 +39,6 @@ class Facts:
         self._lock = threading.Lock()
 
     def place_of(self, node: str) -> int:
-        """The place of *node* in every mask."""
         with self._lock:
             place = self._places.setdefault(node, len(self._places))
             if place == self.size:

@@ -34,8 +34,6 @@ FIRST_WITH_TPM_SECRETS: Final = 72
 
 
 class Features:
-    """The features that *spec* asks for."""
-
     def __init__(self, spec: Any) -> None:
         self._specs = spec.flavor.extra_specs or {}
         self._properties = getattr(spec.image, "properties", None)

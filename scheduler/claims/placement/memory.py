@@ -72,7 +72,6 @@ class Memory:
             self._of(query)[place] = now if answer.candidates else -now
 
     def note_list(self, query: str, answer: Answer) -> None:
-        """Remember what Placement grants in the fleet."""
         self._learn(answer.providers)
         places, now = [*map(self.facts.place_of, answer.candidates)], time.monotonic()
         with self._lock:

@@ -117,8 +117,6 @@ class Receiver:
 
 
 class Request(AMQPIncomingMessage):
-    """A request that is answered on *channel*."""
-
     def __init__(self, channel: "ReplyChannel", *arguments: Any) -> None:
         super().__init__(*arguments)
         self._channel = channel
@@ -138,8 +136,6 @@ class Request(AMQPIncomingMessage):
 
 @dataclass(eq=False)
 class Answer:
-    """A body for a queue."""
-
     queue: str
     message_id: str
     body: bytes
@@ -253,7 +249,6 @@ class ReplyChannel:
         return bus
 
     def _read(self, connection: Any) -> None:
-        """Take the confirmations that have come."""
         bus = self._in_order(connection)
         while self._unconfirmed:
             try:
