@@ -50,3 +50,5 @@ def publish(text: str) -> None:
 def end_on_sigterm() -> None:
     """Have this process end with an exception when it is told to end: servers go with it."""
     signal.signal(signal.SIGTERM, lambda *_arguments: sys.exit(128 + signal.SIGTERM))
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by a shell; units would inherit that
+        signal.signal(signal.SIGINT, lambda *_arguments: None)
