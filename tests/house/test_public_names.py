@@ -10,6 +10,9 @@ FAST_PATH = "scheduler.rpc.fastpath"
 """The one package that may; it probes each name before it uses it."""
 PUBLIC = {"_asdict", "_fields", "_mapping", "_replace", "_create_listener", "_process_incoming"}
 """Documented parts of named tuples and of SQLAlchemy's rows; abstract methods of oslo's servers."""
+NAMING = dict.fromkeys(("getattr", "setattr", "hasattr", "delattr"), slice(1, 2))
+NAMING |= {"attrgetter": slice(None), "methodcaller": slice(1)}
+"""Functions that take names of attributes as text, and which of their arguments these are."""
 
 
 def is_private(name):
@@ -48,6 +51,12 @@ def uses(tree, own):
             times = 2 if ast.unparse(node.value) == "super()" else 1  # the class's own is another
             if is_foreign(node.attr, own, times):
                 yield ast.unparse(node)
+        elif isinstance(node, ast.Call):
+            named = NAMING.get(ast.unparse(node.func).rpartition(".")[2], slice(0))
+            for each in node.args[named]:
+                parts = str(each.value).split(".") if isinstance(each, ast.Constant) else ()
+                if any(is_foreign(part, own) for part in parts):
+                    yield ast.unparse(node)
 
 
 @functools.cache
@@ -66,3 +75,9 @@ def test_private_names_of_libraries_are_left_alone():
         for each in uses(syntax_of(path), own_names())
     ]
     assert found == []
+
+
+def test_names_in_texts_are_seen():
+    private = ["getattr(x, '_a', 0)", "setattr(x, '_a', 1)", "operator.attrgetter('b', 'c._a')"]
+    others = ["getattr(x, name)", "getattr(x, 'a', '_a')", "get('_a')"]
+    assert [*uses(ast.parse("\n".join(private + others)), Counter())] == private
