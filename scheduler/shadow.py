@@ -272,7 +272,7 @@ class Outcomes:
     def _by_allocations(self, request: Request, uuid: str, _home: str | None) -> list[Key]:
         """Nodes with allocations, but for those that the request rules out as its source."""
         requester = Requester(None, None, None).within(2.0)  # it is asked again
-        allocated = self._client.allocations(uuid, requester).get("allocations") or {}
+        allocated = self._client.allocations(uuid, requester)["allocations"]
         ruled_out = {each.lower() for each in request.spec.ignore_hosts or ()}
         with self._host_manager.lock:
             table = self._host_manager.table

@@ -14,7 +14,7 @@ from tests.servers.certificates import NAME, Authority
 
 ADDRESS = "127.0.0.1"
 Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]] | None
-"""Status, JSON body, where None is no body, and headers; without all the connection is cut."""
+"""Status, JSON body, or bytes, and headers; without all the connection is cut."""
 
 
 class LoopbackServer:
@@ -98,7 +98,8 @@ class _Replayed(QuietHandler):
             self.close_connection = True
             return
         status, answer, *headers = given
-        content = b"" if answer is None else json.dumps(answer).encode()
+        is_raw = isinstance(answer, bytes | None)
+        content = answer or b"" if is_raw else json.dumps(answer).encode()
         self.send(status, content, {**dict(*headers), "Content-Type": "application/json"})
 
 

@@ -15,7 +15,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
+from scheduler.claims.placement.client import PlacementClient, Requester, amounts_of, in_form
 from scheduler.claims.placement.devices import groups_for_devices
 from scheduler.claims.placement.facts import AGGREGATE, FREE, TRAIT, Need
 from scheduler.claims.placement.features import Features
@@ -151,10 +151,7 @@ class Wish:
     @property
     def amounts(self) -> Counter[str]:
         """The resources of all groups together."""
-        amounts: Counter[str] = Counter()
-        for each in self.groups:
-            amounts.update(each.resources)
-        return amounts
+        return sum((Counter(each.resources) for each in self.groups), Counter[str]())
 
     def needs(self, shared: Set[str]) -> list[Need]:
         """Conditions that a provider alone in its tree must meet, as far as facts can tell."""
@@ -232,6 +229,7 @@ class CandidateQuery:
             found.is_all &= count != self._options.max_placement_results
         return found
 
+    @in_form("candidates")
     def asked(
         self, wishes: Iterable[Wish], node: str, shared: Set[str], requester: Requester
     ) -> Answer:
@@ -246,19 +244,17 @@ class CandidateQuery:
                 break
         return found
 
+    @in_form("candidates")
     def _add(self, found: Answer, query: str, requester: Requester) -> int:
         """Add what *query* gives to what others *found*, which comes first; count it."""
         answer = self._client.candidates(query, requester)
-        try:
-            requests, summaries = answer["allocation_requests"], answer["provider_summaries"]
-            for request in requests:
-                for root in {summaries[e]["root_provider_uuid"] for e in request["allocations"]}:
-                    found.candidates.setdefault(root, []).append(request)
-            found.providers.update(summaries)
-            return len(requests)
-        except (LookupError, TypeError, AttributeError) as error:
-            text = f"the candidates have not the expected form: {error!r}"
-            raise Unavailable(text) from error
+        requests, summaries = answer["allocation_requests"], answer["provider_summaries"]
+        for request in requests:
+            providers = amounts_of(request["allocations"])
+            for root in {summaries[each]["root_provider_uuid"] for each in providers}:
+                found.candidates.setdefault(root, []).append(request)
+        found.providers.update(summaries)
+        return len(requests)
 
     def _wish(self, spec: Any, groups: Sequence[Group], fleet: Fleet) -> Wish:
         """Raises NoValidHost for tenants without hosts."""

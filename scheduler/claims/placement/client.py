@@ -3,12 +3,13 @@
 Connections are kept and shared by all threads of a process.  Reference page conductor, section 7.
 """
 
+import contextlib
 import itertools
 import math
 import random
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
@@ -34,6 +35,8 @@ ATTEMPTS: Final = 10
 CONCURRENT: Final = "placement.concurrent_update"
 CONSUMER_CONFLICT: Final = "consumer generation conflict"
 OK, NO_CONTENT, NOT_FOUND, BROKEN = 200, 204, 404, 500
+#: Statuses of claims that do not fit: a provider has too little, or is gone.
+NOT_FITTING: Final = (400, 409)
 NOT_ACCEPTABLE: Final = "HTTP 406: "
 #: Limits of pauses: before a call is made again, and where a server asks for a later one.
 LONGEST_PAUSE_SECONDS, LONGEST_OBEYED_SECONDS = 2.0, 5.0
@@ -43,6 +46,8 @@ _NO_RETRIES: Final[dict[str, Any]] = {"connect_retries": 0, "status_code_retries
 _CLAIMING: Final = ("PUT", "POST")
 _TEXT_SHOWN = 300
 _IN_HEADERS: Final = re.compile("[!-~]+")
+#: Errors of code that takes an answer for one of Placement's.
+_OTHER_FORM: Final = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 
 Allocations = dict[str, Any]
 """``allocations`` of an instance by provider, perhaps none, and its generation if it has any."""
@@ -62,6 +67,15 @@ class Unsure(Unavailable):
     def __init__(self, text: str, before: Allocations) -> None:
         super().__init__(text)
         self.before = before
+
+
+@contextlib.contextmanager
+def in_form(name: str) -> Iterator[None]:
+    """Raise Unavailable where an answer does not have the form of *name*."""
+    try:
+        yield
+    except _OTHER_FORM as error:
+        raise Unavailable(f"the {name} have not the expected form: {error!r}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +137,7 @@ class ServiceClient:
             raise Refused(_error_text(response))
         try:
             body = response.json()
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Unavailable(f"the answer is not JSON: {error}") from error
         if not isinstance(body, dict):
             raise Unavailable(f"the answer is a {type(body).__name__}, not an object")
@@ -150,7 +164,7 @@ class ServiceClient:
                     **_NO_RETRIES,
                     **more,
                 )
-            except ks_exceptions.ClientException as error:
+            except (ks_exceptions.ClientException, ValueError) as error:
                 if attempt > self._retries or not _may_go_away(error):
                     raise Unavailable(str(error)) from error
                 problem = str(error)
@@ -195,22 +209,25 @@ class PlacementClient(ServiceClient):
         """The answer to ``GET /allocation_candidates`` with *query*."""
         return self.read(f"/allocation_candidates?{query}", VERSION, requester)
 
+    @in_form("allocations")
     def allocations(self, consumer: str, requester: Requester) -> Allocations:
-        return self.read(f"/allocations/{consumer}", READING_VERSION, requester)
+        body = self.read(f"/allocations/{consumer}", READING_VERSION, requester)
+        return {**body, "allocations": amounts_of(body.get("allocations") or {})}
 
+    @in_form("providers")
     def providers(self, query: str, requester: Requester) -> list[dict[str, Any]]:
         body = self.read(f"/resource_providers?{query}", VERSION, requester)
         found: list[dict[str, Any]] = body["resource_providers"]
         return found
 
+    @in_form("parts")
     def part_of(self, provider: str, part: str, requester: Requester) -> Any:
         """One *part* of *provider*: its ``inventories``, ``usages``, ``traits``, ``aggregates``."""
         return self.read(f"/resource_providers/{provider}/{part}", VERSION, requester)[part]
 
     def delete(self, consumer: str, requester: Requester) -> None:
         """Take from *consumer* whatever it has."""
-        path = f"/allocations/{consumer}"
-        response = self._call("DELETE", path, READING_VERSION, requester)
+        response = self._call("DELETE", f"/allocations/{consumer}", READING_VERSION, requester)
         if response.status_code not in (NO_CONTENT, NOT_FOUND):
             raise Unavailable(_error_text(response))
 
@@ -239,10 +256,12 @@ class PlacementClient(ServiceClient):
             try:
                 response = self._put(requester, consumer, request, before, kept)
             except Unavailable as error:
-                now = self._amounts_now(requester, consumer)
-                if now == _amounts(request["allocations"]) | _amounts(kept):
+                now = None
+                with contextlib.suppress(Unavailable):
+                    now = self.allocations(consumer, requester)["allocations"]
+                if now == amounts_of(request["allocations"]) | kept:
                     return before
-                if now != _amounts(before.get("allocations") or {}):
+                if now != before.get("allocations", {}):
                     raise Unsure(str(error), before) from error
             else:
                 if response.status_code == NO_CONTENT:
@@ -267,24 +286,9 @@ class PlacementClient(ServiceClient):
             return None
         return bool(response.status_code == NO_CONTENT)
 
-    def _put(
-        self,
-        requester: Requester,
-        consumer: str,
-        request: dict[str, Any],
-        before: Allocations,
-        kept: Any,
-    ) -> Any:
-        """The response to a claim on what *request* says and what is *kept*."""
-        body = _claim_of(requester, request, before, kept)
+    def _put(self, requester: Requester, consumer: str, *claim: Any) -> Any:
+        body = _claim_of(requester, *claim)
         return self._call("PUT", f"/allocations/{consumer}", VERSION, requester, json=body)
-
-    def _amounts_now(self, requester: Requester, consumer: str) -> dict[str, Any] | None:
-        """Amounts of *consumer* after a call that failed; None if they cannot be read either."""
-        try:
-            return _amounts(self.allocations(consumer, requester).get("allocations") or {})
-        except Unavailable:
-            return None
 
     def give_back(self, requester: Requester, consumer: str, before: Allocations) -> None:
         """Let the instance have what it had *before* a claim that is not to be."""
@@ -315,12 +319,13 @@ def _may_be_repeated(response: Any, consumer: str, *, has_read: bool) -> bool:
     """True when the claim that got *response* only met others.
 
     Raises AllocationUpdateFailed where these claim for *consumer* itself, since what it had before
-    was read.
+    was read, and Refused for an answer that says nothing of what was claimed.
     """
+    if response.status_code not in NOT_FITTING:
+        raise Refused(_error_text(response))
     code, detail = _first_error(response)
     if code != CONCURRENT and "concurrently updated" not in detail:
-        text = _error_text(response)
-        LOG.warning("Failed to save allocation for %s. Got %s", consumer, text)
+        LOG.warning("Failed to save allocation for %s. Got %s", consumer, _error_text(response))
         return False
     if CONSUMER_CONFLICT in detail and has_read:
         raise errors.AllocationUpdateFailed(
@@ -333,7 +338,7 @@ def _may_be_repeated(response: Any, consumer: str, *, has_read: bool) -> bool:
 
 def _error_text(response: Any) -> str:
     """Status and text of a *response* that is not what was hoped for."""
-    return f"HTTP {response.status_code}: {response.text[:_TEXT_SHOWN]}"
+    return f"HTTP {response.status_code}: {response.content[:_TEXT_SHOWN].decode(errors='replace')}"
 
 
 def _first_error(response: Any) -> tuple[str, str]:
@@ -341,7 +346,7 @@ def _first_error(response: Any) -> tuple[str, str]:
     try:
         first = response.json()["errors"][0]
         return str(first.get("code", "")), str(first.get("detail", ""))
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (*_OTHER_FORM, RecursionError):
         return "", ""
 
 
@@ -360,7 +365,7 @@ def _claim_of(
     """The body of a claim on what *request* says and what is *kept*."""
     mappings = {"mappings": request["mappings"]} if "mappings" in request else {}
     return {
-        "allocations": _amounts(request["allocations"]) | _amounts(kept),
+        "allocations": amounts_of(request["allocations"]) | kept,
         "project_id": requester.project_id,
         "user_id": requester.user_id,
         "consumer_generation": before.get("consumer_generation"),
@@ -368,5 +373,5 @@ def _claim_of(
     }
 
 
-def _amounts(allocations: Any) -> dict[str, dict[str, Any]]:
+def amounts_of(allocations: Any) -> dict[str, dict[str, Any]]:
     return {uuid: {"resources": each["resources"]} for uuid, each in allocations.items()}

@@ -12,7 +12,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from scheduler.claims.placement.candidates import DISABLED_TRAIT, AllocationRequest, Answer, Wish
-from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
+from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable, in_form
 from scheduler.claims.placement.facts import AGGREGATE, FREE, TRAIT, Facts
 from scheduler.hosts.candidates import Candidates
 from scheduler.threads import BatchThread
@@ -80,12 +80,11 @@ class Memory:
                 said[:] = -now
             said[places] = now
 
+    @in_form("candidates")
     def note_claim(self, node: str, request: AllocationRequest) -> None:
         """Remember that the *request* was claimed on *node*."""
-        amounts: Counter[str] = Counter()
         for each in request["allocations"].values():
-            amounts.update(each["resources"])
-        self.facts.take(node, amounts)
+            self.facts.take(node, each["resources"])
 
     def grantable(self, query: str, wishes: Sequence[Wish], hosts: Candidates) -> np.ndarray:
         """Mask of the *hosts* that Placement does not refuse, as far as is known."""
@@ -104,6 +103,7 @@ class Memory:
         with self._lock:
             return bool(self._of(query)[place] > since)
 
+    @in_form("providers")
     def _learn(self, providers: Mapping[str, Mapping[str, Any]]) -> None:
         """Take from an answer what its *providers* have; it has whole trees of them."""
         others: dict[str, set[str]] = {e["root_provider_uuid"]: set() for e in providers.values()}
@@ -139,9 +139,10 @@ class Memory:
             try:
                 for node, host in nodes.items():
                     causes[host] = "; ".join(self._cause(wishes[0], node, requester))
-            except (Unavailable, LookupError, TypeError, AttributeError) as error:
+            except Unavailable as error:
                 LOG.debug("The cause of a refusal is not known: %r", error)
 
+    @in_form("parts")
     def _cause(self, wish: Wish, node: str, requester: Requester) -> list[str]:
         """The needs that *node* does not meet; of one with others in its tree only the amounts.
 
@@ -240,27 +241,29 @@ class Memory:
         else:
             threading.Thread(target=self._look, args=(now,), daemon=True).start()
 
+    @in_form("providers")
     def look_now(self, requester: Requester) -> None:
         """Look up which classes are shared, and who is disabled; raises Unavailable."""
-        try:
-            sharing = self._client.providers(f"required={SHARING}", requester)
-            several = [self._client.part_of(e["uuid"], "inventories", requester) for e in sharing]
-            disabled = self._client.providers(f"required={DISABLED_TRAIT}", requester)
-            self.shared = frozenset().union(*several)
-            self._disabled = frozenset(each["uuid"] for each in disabled)
-        except (LookupError, TypeError, AttributeError) as error:
-            raise Unavailable(f"the providers have not the expected form: {error!r}") from error
+        sharing = self._client.providers(f"required={SHARING}", requester)
+        several = [self._client.part_of(e["uuid"], "inventories", requester) for e in sharing]
+        disabled = self._client.providers(f"required={DISABLED_TRAIT}", requester)
+        self.shared = frozenset().union(*several)
+        self._disabled = frozenset(each["uuid"] for each in disabled)
 
     def _look(self, now: float) -> None:
         requester = Requester(None, None, None).within(LOOK_SECONDS)
         try:
             self.look_now(requester)
             if now >= self._trees_at + TREES_SECONDS:
-                providers = self._client.providers("", requester)
-                sizes = Counter(each["root_provider_uuid"] for each in providers)
-                flat = frozenset[str]()
-                self._others = {root: flat if n == 1 else None for root, n in sizes.items()}
+                self._look_at_trees(requester)
                 self._trees_at = now
             self.looked_at = now
-        except (Unavailable, LookupError, TypeError, AttributeError) as error:
+        except Unavailable as error:
             LOG.warning("Providers cannot be looked up in Placement: %r", error)
+
+    @in_form("providers")
+    def _look_at_trees(self, requester: Requester) -> None:
+        providers = self._client.providers("", requester)
+        sizes = Counter(each["root_provider_uuid"] for each in providers)
+        flat = frozenset[str]()
+        self._others = {root: flat if n == 1 else None for root, n in sizes.items()}

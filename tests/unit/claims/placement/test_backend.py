@@ -28,7 +28,6 @@ OTHER = "c0000002-aaaa-4bbb-8ccc-000000000002"
 SECOND = "f4a0f8c0-0000-4000-8000-000000000002"
 PAIR = (CONSUMER, SECOND)
 DONE, REFUSED, CHANGED, GONE = (204, None), (409, FULL), (409, CONSUMER_CHANGED), (403, {})
-GONE_FOR_NOW = (503, {})
 
 
 def on(*providers):
@@ -273,29 +272,31 @@ def test_allocations_that_stay_are_named(caplog):
 
 
 def test_the_caller_learns_that_placement_did_not_answer(caplog):
-    with a_placement(*[GONE_FOR_NOW] * 10_000) as (server, conf):
+    with a_placement(*[BAD] * 10_000) as (server, conf):
         conf.set_override("placement_deadline_seconds", 1, group="scheduler")
         driver = a_driver(conf, SAMPLE)
         with pytest.raises(errors.NoValidHost, match="Placement did not answer within 1 s"):
             driver.select_destinations(*request_of(SAMPLE), [CONSUMER])
-    assert "Placement is not available: no answer in time: HTTP 503" in caplog.text
+    assert "Placement is not available: no answer in time: HTTP 502" in caplog.text
     assert driver.claims.problem in caplog.text
     use = driver.recorder.records[-1].placement
     assert use.is_unanswered
     assert use.to_dict()["calls"] == {"list": len(server.calls)}
 
 
-def offer(*providers):
-    """The answer to a question: a CPU on one of the providers, or nothing."""
+def offer(*providers, **amounts):
+    """The answer to a question: a CPU on one of the providers, which has *amounts*, or nothing."""
     requests = [
         {"allocations": {name: {"resources": {"VCPU": 1}}}, "mappings": {"": [name]}}
         for name in providers
     ]
-    summaries = {name: {"root_provider_uuid": name} for name in providers}
+    has = {"resources": {"VCPU": {"used": 0, **amounts}}, "traits": []} if amounts else {}
+    summaries = {name: {"root_provider_uuid": name, **has} for name in providers}
     return 200, {"allocation_requests": requests, "provider_summaries": summaries}
 
 
 LATER, BAD = (503, {}, {"Retry-After": "0"}), (502, {})
+ODD = (200, {"allocations": {PROVIDER: {"resources": None}, OTHER: None}})
 H1, H2, NEITHER = offer(PROVIDER), offer(OTHER), offer()
 
 
@@ -320,6 +321,10 @@ H1, H2, NEITHER = offer(PROVIDER), offer(OTHER), offer()
         pytest.param([BAD, None, H1, DONE], ["h1"], [*([ASK] * 3), CLAIM], id="not at once"),
         pytest.param([H1, BAD, ON_H1], ["h1"], [ASK, CLAIM, READ], id="claimed behind a proxy"),
         pytest.param([H1, None, GONE, DONE], None, [ASK, CLAIM, READ, AGAIN], id="nobody knows"),
+        pytest.param([H1, None, ODD, DONE], None, [ASK, CLAIM, READ, AGAIN], id="nobody can tell"),
+        pytest.param([H1, GONE], None, [ASK, CLAIM], id="claims are forbidden"),
+        pytest.param([offer(PROVIDER, capacity=None)], None, [ASK], id="an odd offer"),
+        pytest.param([offer(PROVIDER, capacity=10**400)], None, [ASK], id="a huge offer"),
         pytest.param(
             [NEITHER, NEITHER, OFFERED, DONE],
             ["h1"],

@@ -197,7 +197,9 @@ def test_what_an_instance_had_is_given_back():
     [
         ((403, {}), "HTTP 403"),
         ((401, {}), "HTTP 401"),
+        ((302, None, {"Location": "http://[::1/"}), "Invalid IPv6 URL"),
         ((200, ["x"]), "a list, not an object"),
+        ((200, b"[" * 10**5), "not JSON"),
         ((200, {"allocation_requests": [{}], "provider_summaries": {}}), "not the expected form"),
     ],
 )
