@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduler.replay import pages, report
+from tests.world import machine
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/evidence/trace.md"
@@ -29,6 +30,8 @@ Made by `make trace`. Newton's default chain and `CoreFilter`, no overcommit, on
 Workload: {workload}.
 Taken are days {begin:g} to {end:g}: {requests:,} requests.
 The first {warm_up:g} hours do not count.
+
+{machine}
 
 * spreading: the defaults, free memory weighs most
 * stacking: `ram_weight_multiplier = -1`; hosts that build servers are still avoided
@@ -75,7 +78,7 @@ def main() -> int:
     parser.add_argument("--from-day", type=float, default=0.0)
     parser.add_argument("--days", type=float, default=30.0)
     parser.add_argument("--warm-up", type=float, default=24.0, metavar="HOURS")
-    given = parser.parse_args()
+    given, began = parser.parse_args(), machine.notes()
     document = replayed(given)
     results = {NAMES[name]: each for name, each in document["configurations"].items()}
     about = {
@@ -85,6 +88,7 @@ def main() -> int:
         "end": given.from_day + given.days,
         "requests": results["spreading"]["requests"],
         "warm_up": given.warm_up,
+        "machine": machine.sentence(began),
     }
     lines = [HEAD.format(**about)]
     lines.append(f"| | {' | '.join(report.measure_heads(results))} |\n")
