@@ -12,8 +12,8 @@ from pathlib import Path
 
 FENCE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 EXEMPT = re.compile(r"<!-- not tested: (.+?) -->\n$")
-#: Run in order, part by part, by the test that has a Nova, or by that in a fresh clone.
-IN_PARTS = re.compile(r"<!-- tested (?:with Nova|in a fresh clone): (.+?) -->\n$")
+#: Run in order, part by part, by the test that has a Nova, a fresh clone or programs of its own.
+IN_PARTS = re.compile(r"<!-- tested (?:with Nova|in a fresh clone|alone): (.+?) -->\n$")
 ANY = "…"
 _MARK = "--- end of command"
 _KINDS = (

@@ -25,6 +25,8 @@ OTHERS = [
 ]
 BROKER = "rabbit://guest:guest@localhost:5672/"
 PORT = "9642"
+#: The tutorial's scheduler records, for the pages on that.
+RECORDINGS = "/var/lib/nova-scheduler/recording"
 SECONDS = 200
 MANAGE = "nova-scheduler-manage"
 #: Has the command of operators forked by the tests: to import it takes a second.
@@ -69,10 +71,15 @@ class World:
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
             port = str(unused.getsockname()[1])
+        recordings = folder / "recording"
+        recordings.mkdir()
+        recording = f"'[recording]' 'enabled = true' 'directory = {recordings}' "
         self._replaced = {
             BROKER: broker,
             "'enabled = true'": f"'enabled = true' 'port = {port}'",
             f":{PORT}/": f":{port}/",
+            "'[metrics_endpoint]'": f"{recording}'[metrics_endpoint]'",
+            RECORDINGS: str(recordings),
         }
 
     def run(self, page, folder, environment):
