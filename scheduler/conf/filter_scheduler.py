@@ -134,10 +134,10 @@ OPTIONS: list[cfg.Opt] = [
         "max_io_ops_per_host",
         default=8,
         deprecated_opts=_formerly("max_io_ops_per_host"),
-        help="IoOpsFilter: a host with this many servers being built, resized, snapshotted, "
-        "migrated, rescued or unshelved gets no further one. With a value below 1 every host is "
-        "full. AggregateIoOpsFilter: the same, unless an aggregate of the host has metadata of "
-        "this name.",
+        help="IoOpsFilter: a host with this many servers being built, rebuilt, resized or cold "
+        "migrated, snapshotted, backed up, rescued or unshelved gets no further one. With a value "
+        "below 1 every host is full. AggregateIoOpsFilter: the same, unless an aggregate of the "
+        "host has metadata of this name.",
     ),
     cfg.IntOpt(
         "max_instances_per_host",

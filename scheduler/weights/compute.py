@@ -7,7 +7,7 @@ from scheduler.weights.base import ColumnWeigher
 
 
 class BuildFailureWeigher(ColumnWeigher):
-    """Number of builds that failed on the host since the last one that did not."""
+    """Builds that failed on the host since the last one that did not; fewer are better."""
 
     multiplier_option = "build_failure_weight_multiplier"
     column = "failed_builds"
