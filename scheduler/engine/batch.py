@@ -26,7 +26,7 @@ from scheduler.hosts.host_state import Consumption
 
 
 class NeedsTable(Exception):
-    """A filter or weigher looks at more than columns, so it has no lookahead."""
+    """No lookahead: a filter or weigher looks at more than columns."""
 
 
 class _Lookahead(Candidates):
@@ -61,7 +61,7 @@ class _Lookahead(Candidates):
 
 
 class Batch:
-    """Chooses the rows of several instances of one request, in order.
+    """Choice of the rows of several instances of one request, in order.
 
     ``_hosts`` are those that passed after the first choice, with their weights as instances are
     added; arrays are by place among them.

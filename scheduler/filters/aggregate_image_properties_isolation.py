@@ -35,7 +35,7 @@ class AggregateImagePropertiesIsolation(HostFilter):
         self._logged: set[str] = set()
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """Every key that is a property the image has lists, separated by commas, its value."""
+        """Look for each property of the image in the lists of its key, separated by commas."""
         if request.image is not None:
             properties = request.image.properties
             yield (

@@ -25,7 +25,7 @@ class AggregateInstanceExtraSpecsFilter(HostFilter):
     reasons = (MISSING, REFUSED)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """One value of each key named satisfies its requirement, on whichever aggregate.
+        """Compare each requirement with the values of its key, on whichever aggregate.
 
         Raises InvalidRequest where an operator cannot compare what it is given.
         """

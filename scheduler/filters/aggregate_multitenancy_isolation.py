@@ -26,7 +26,7 @@ class AggregateMultiTenancyIsolation(HostFilter):
         self.is_tenant_key = semantics.from_conf(conf).is_tenant_key
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """The project is one of those listed, separated by commas."""
+        """Look for the project in the lists, separated by commas."""
 
         def admits(aggregates: list[Any]) -> bool:
             keys = filter(self.is_tenant_key, aggregate_metadata.keys(aggregates))

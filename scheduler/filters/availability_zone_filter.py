@@ -25,7 +25,7 @@ class AvailabilityZoneFilter(HostFilter):
         self.default_zone = conf.default_availability_zone
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """The zones of the host's aggregates, or else the default zone, hold the one wanted."""
+        """Look for the zone wanted in those of the host's aggregates, else in the default zone."""
         wanted = request.availability_zone
         if not wanted:
             return

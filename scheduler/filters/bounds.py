@@ -72,7 +72,7 @@ class OvercommitFilter(ResourceFilter):
     ratio_column: ClassVar[str]
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """Fits into the whole host (no server overcommits against itself), and into the rest."""
+        """Compare with the whole host (no server overcommits against itself), and with the rest."""
         physical, insufficient = self.reasons
         wanted, total, free = self.amounts(hosts, request)
         yield physical, total >= wanted

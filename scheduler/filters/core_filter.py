@@ -22,7 +22,7 @@ class CoreFilter(bounds.OvercommitFilter, bounds.ProcessorFilter):
     ratio_column = "cpu_allocation_ratio"
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """Fits into the whole host, unless the ratio is 0, and into the rest."""
+        """Compare with the whole host, unless the ratio is 0, and with the rest."""
         physical, insufficient = self.reasons
         wanted, total, unknown = request.vcpus, hosts.vcpus_total, self.unknown(hosts)
         limit = total * self.ratio(hosts)

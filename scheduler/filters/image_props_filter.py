@@ -38,7 +38,7 @@ class ImagePropertiesFilter(HostFilter):
         self.version_test = semantics.from_conf(conf).version_test
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """One supported triple holds all that is named; then version and address bits.
+        """Look for all that is named in one supported triple; then at version and address bits.
 
         Raises InvalidRequest for a version requirement that cannot be read.
         """

@@ -27,7 +27,7 @@ class IsolatedHostsFilter(HostFilter):
         self.image_id = semantics.from_conf(conf).image_id
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """Isolation is compared exactly; isolated hosts take others unless restricted."""
+        """Compare names and ids exactly; isolated hosts take others unless restricted."""
         isolated = hosts.named(self.hosts)
         if self.images and self.image_id(request.image) in self.images:
             yield NOT_ISOLATED, isolated

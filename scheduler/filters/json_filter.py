@@ -201,7 +201,7 @@ def _truth(mask: np.ndarray) -> _Values:
 
 
 def _address(text: str | None) -> Any:
-    """Addresses are no texts: they never equal one and cannot be put in order with one."""
+    """Address in *text*: it never equals a text and cannot be put in order with one."""
     try:
         return None if text is None else ipaddress.ip_address(text)
     except ValueError:

@@ -125,7 +125,7 @@ class TrustedFilter(HostFilter):
         self.service = AttestationService(conf.trusted_computing)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """The server is asked about all nodes at once if what is known of one has expired."""
+        """Ask the server about all nodes at once if what is known of one has expired."""
         if wanted := extra_specs_of(request).get("trust:trusted_host"):
             nodes = {node for _host, node in hosts.table.rows if node is not None}
             asked = {state.nodename for state in hosts} - {None}

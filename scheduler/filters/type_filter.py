@@ -33,7 +33,7 @@ class AggregateTypeAffinityFilter(HostFilter):
     reasons = (NOT_NAMED,)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """The flavor's name is one of those listed, separated by commas."""
+        """Look for the flavor's name in the lists, separated by commas."""
         wanted = request.flavor.name if request.flavor is not None else None
 
         def allows(aggregates: list[Any]) -> bool:

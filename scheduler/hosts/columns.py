@@ -162,7 +162,7 @@ class Memo:
             self._is_complete = False
 
     def forget(self, number: int) -> None:
-        """Another content has this *number* now."""
+        """Drop the answer for *number*, which is that of another content now."""
         if number < len(self.known):
             self.known[number] = self._is_complete = False
 

@@ -36,11 +36,11 @@ THRESHOLDS = 50_000, 2, 2
 
 
 class _ReadFailed(Exception):
-    """A read failed for the cause that it was raised from, which was logged."""
+    """Failure of a read for the cause that it was raised from, which was logged."""
 
 
 class HostManager:
-    """Owns the host table of one worker.
+    """Owner of the host table of one worker.
 
     ``lock`` is held while the table is changed or decided on; a decision under it is atomic.
     *reader*, with the methods of a ``CellsReader``, brings the rows; *clock* gives seconds since
@@ -307,7 +307,7 @@ class HostManager:
 
 
 class IronicHostManager(HostManager):
-    """Keeps bare-metal and ordinary nodes, and may bring filters of its own.
+    """Manager of bare-metal and ordinary nodes, perhaps with filters of its own.
 
     Nodes whose ``hypervisor_type`` is ``ironic`` are read and consumed as wholes and show no
     instances; all others are ordinary (reference page scheduling, section 5.8).

@@ -34,7 +34,7 @@ _IGNORED = (
 
 
 class SharedRun:
-    """Runs *work* such that every caller gets the result of a run begun after its arrival.
+    """Runs of *work*: every caller gets the result of one that began after its arrival.
 
     Callers that come while a run is under way which began too early for them wait for the next
     one, and share it.  An error of a run is raised in every caller that shared it; a run that
@@ -115,7 +115,7 @@ class ReadCost:
     failed: bool = False
 
     def add(self, row: Any, known_updated_at: float | None, missed_before: float) -> None:
-        """A *row* was read; until now it was known as updated then (None: it was unknown).
+        """Count a *row*; until now it was known as updated then (None: it was unknown).
 
         What was written before *missed_before* should have been found by an earlier read.
         """

@@ -257,7 +257,7 @@ class Reservations:
                 self.table.drop_instance(uuid)
 
     def confirm(self, reservations: Iterable[Reservation]) -> None:
-        """A decision stands: its *reservations* replace earlier ones of the same instances."""
+        """Let the *reservations* of a decision replace earlier ones of the same instances."""
         for reservation in reservations:
             known = self._of_uuid.get(reservation.uuid, ())
             if len(known) > 1:
@@ -325,7 +325,7 @@ class Reservations:
 
 
 class NewtonReservations(Reservations):
-    """As Newton keeps them, for deciding as it did: taken until the host reports.
+    """Reservations as Newton keeps them: taken until the host reports.
 
     A row is ignored while it is older than the last reservation on it.  What a failed request took
     stays taken, too, but the hosts it touched take the next row, however old (reference page

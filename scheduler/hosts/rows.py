@@ -174,7 +174,7 @@ def apply_ratios(table: HostTable, ratios: Ratios) -> None:
 
 
 class TableUpdater:
-    """Applies changes to one table and its reservations.  The caller holds the decision lock."""
+    """Updater of one table and its reservations.  The caller holds the decision lock."""
 
     def __init__(
         self,

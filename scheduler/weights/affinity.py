@@ -13,7 +13,7 @@ LOG = logging.getLogger(__name__)
 
 
 class _SoftAffinityWeigher(HostWeigher):
-    """Counts the group's members on the host, over all its nodes, under one policy."""
+    """Number of the group's members on the host, over all its nodes, under one policy."""
 
     policy: ClassVar[str]
     sign: ClassVar[int]

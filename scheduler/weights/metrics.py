@@ -56,7 +56,7 @@ class MetricsWeigher(HostWeigher):
             raise errors.ComputeHostMetricNotFound(name=name, host=first.host, node=first.nodename)
 
     def _value(self, *, weighs: bool) -> Callable[[Any], float]:
-        """Reads a host's metrics; one that is missing does not matter if nothing *weighs*."""
+        """Reader of a host's metrics; one that is missing does not matter if nothing *weighs*."""
 
         def read(found: Any) -> float:
             values, total = _values(found), 0.0
