@@ -27,7 +27,7 @@ from scheduler.db.tables import cell_mappings, instance_mappings
 from scheduler.drivers.filter_scheduler import FilterScheduler, Settings
 from scheduler.engine import evaluate
 from scheduler.engine.record import DecisionRecord
-from scheduler.hosts.candidates import Candidates, Scope, narrow, rows_of_nodes
+from scheduler.hosts.candidates import Candidates, narrow, rows_of_nodes
 from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.table import HostTable, Key
 
@@ -104,7 +104,7 @@ def _totals(
     spec.instance_uuid = request.names[len(before)]
     if (group := spec.instance_group) is not None:
         group.hosts = [*(group.hosts or []), *(host for host, _node in before)]
-    scope = Scope(table, state.now, policy.service_down_time_seconds, policy.fitting)
+    scope = policy.scope(table, state.now)
     offered = table.order if state.nodes is None else rows_of_nodes(table, state.nodes)
     left = narrow(Candidates(scope, offered), spec, policy.semantics)
     table.add(rows, amount)

@@ -231,9 +231,9 @@ OPTIONS: list[cfg.Opt] = [
         "max_decision_seconds",
         default=60,
         min=0,
-        help="A decision that takes longer is given up between two filters or two servers, and the "
-        "request fails with an internal fault that says where it was. A single filter that never "
-        "returns is the watchdog's. 0: no limit.",
+        help="A request whose decisions take longer is given up between two filters or two "
+        "servers, and fails with an internal fault that says where it was. A single filter that "
+        "never returns is the watchdog's. 0: no limit.",
     ),
     cfg.IntOpt(
         "answers_kept_seconds",

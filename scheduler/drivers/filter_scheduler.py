@@ -258,6 +258,7 @@ class FilterScheduler(Scheduler):
             if not doubtful and not self.claims.needs_database:
                 return False
             unseen = DecisionRecord(record.request_id, request.names, request.count, record.seed)
+            unseen.stages_ms = record.stages_ms
             with reservations.without(doubtful):
                 try:
                     decided = self.decide(request, unseen)
@@ -325,9 +326,7 @@ class FilterScheduler(Scheduler):
         policy, spec = settings.policy, settings.own_spec(placed.request.spec)
         with manager.lock:
             (row,) = rows_of_nodes(manager.table, [placed.node_uuid]).tolist()
-            down_time = policy.service_down_time_seconds
-            scope = Scope(manager.table, manager.clock(), down_time, policy.fitting)
-            state = scope.state(row)
+            state = policy.scope(manager.table, manager.clock()).state(row)
             limits = policy.chain.limits(state, spec)
             chosen = selection_of(state, limits, settings.zone_if_none)
         chosen.allocation_request = placed.allocation_request

@@ -14,7 +14,7 @@ import numpy as np
 from scheduler import errors, objects
 from scheduler.drivers.filter_scheduler import configured_policy
 from scheduler.engine.evaluation import Policy, evaluate
-from scheduler.hosts.candidates import Candidates, Scope, narrow
+from scheduler.hosts.candidates import Candidates, narrow
 from scheduler.hosts.host_state import HostState
 
 OPTION = "[scheduler] driver"
@@ -155,8 +155,7 @@ class OlderHostManager:
         own = self.host_manager
         own.refresh(getattr(context, "arrived_at", None))
         with own.lock:
-            down_time = self.policy.service_down_time_seconds
-            scope = Scope(own.table, own.clock(), down_time, self.policy.fitting)
+            scope = self.policy.scope(own.table, own.clock())
             return Candidates(scope, own.table.order).states()
 
     def get_filtered_hosts(

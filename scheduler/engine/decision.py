@@ -22,7 +22,7 @@ from scheduler.engine.batch import Batch, NeedsTable
 from scheduler.engine.choice import Choice, FirstOf
 from scheduler.engine.evaluation import Evaluation, Policy, add_weights, bounds_of, restore_bounds
 from scheduler.engine.record import DecisionRecord
-from scheduler.hosts.candidates import Candidates, Scope, narrow
+from scheduler.hosts.candidates import Candidates, narrow
 from scheduler.hosts.host_state import Consumption, HostState, hand_over
 from scheduler.hosts.reservations import Reservation, Reservations
 
@@ -104,10 +104,9 @@ class _Decision:
     amount: Consumption | None = None
 
     def __post_init__(self) -> None:
-        policy = self.policy
-        down_seconds = policy.service_down_time_seconds
-        self.scope = Scope(self.reservations.table, self.now, down_seconds, policy.fitting)
-        self.ends_at = time.monotonic() + policy.most_seconds
+        stages = (records.FILTER, records.WEIGH, records.LATER)
+        spent_ms = sum(self.record.stages_ms.get(each, 0.0) for each in stages)
+        self.scope = self.policy.scope(self.reservations.table, self.now, spent_ms / 1000)
 
     def place(self, request: Any, uuids: Sequence[str], count: int, alternates: int) -> Placement:
         hosts: list[HostState] = []
@@ -116,7 +115,7 @@ class _Decision:
         for index in range(count):
             if index or uuids:
                 request.instance_uuid = uuids[index] if uuids else self._stand_in(index)
-            self._require_time(index, "not begun")
+            self.scope.require_time("not begun", index)
             row = self._next(request, index)
             if row is None:
                 raise self._refusal(index)
@@ -163,7 +162,7 @@ class _Decision:
             request,
             index,
             skip_filters=self.narrowed.skip_filters,
-            after=lambda name: self._require_time(index, f"after {name}"),
+            after=lambda name: self.scope.require_time(f"after {name}", index),
         )
         if index == 0:
             self.record.filters = evaluation.counts
@@ -215,12 +214,6 @@ class _Decision:
         if self.on_refusal is not None:
             self.on_refusal(self.narrowed.hosts, self.evaluation, index)
         return errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
-
-    def _require_time(self, index: int, place: str) -> None:
-        """Raise DecisionGivenUp when the decision has taken too long; nothing stays consumed."""
-        if time.monotonic() > self.ends_at:
-            seconds = self.policy.most_seconds
-            raise errors.DecisionGivenUp(seconds=seconds, number=index + 1, place=place)
 
     def _stand_in(self, index: int) -> str:
         """A name for an instance that the caller has not named."""
@@ -278,7 +271,7 @@ class _Decision:
             return None
         try:
             batch = Batch(policy, evaluation, request, amount, row)
-            batch.choose(count, lambda index: self._require_time(index, "not begun"))
+            batch.choose(count, lambda index: self.scope.require_time("not begun", index))
         except NeedsTable:  # a plug-in looks at instances or at single hosts
             return None
         return batch

@@ -6,6 +6,7 @@ and 7.2.
 
 import logging
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,8 +15,9 @@ import numpy as np
 
 from scheduler import errors
 from scheduler.filters.base import BaseHostFilter, HostFilter, Reason
-from scheduler.hosts.candidates import Candidates, request_is_rebuild
+from scheduler.hosts.candidates import Candidates, Scope, request_is_rebuild
 from scheduler.hosts.host_state import Fitting
+from scheduler.hosts.table import HostTable
 from scheduler.semantics import CURRENT, Semantics
 from scheduler.weights.base import BaseHostWeigher
 
@@ -319,6 +321,12 @@ class Policy:
     semantics: Semantics = CURRENT
     fitting: Fitting = Fitting()
     most_seconds: float = math.inf
+
+    def scope(self, table: HostTable, now: float, spent_seconds: float = 0.0) -> Scope:
+        """The scope of a decision whose request took *spent_seconds* to decide before."""
+        ends_at = time.monotonic() + self.most_seconds - spent_seconds
+        down_seconds = self.service_down_time_seconds
+        return Scope(table, now, down_seconds, self.fitting, self.most_seconds, ends_at)
 
 
 @dataclass(slots=True)

@@ -19,7 +19,6 @@ from scheduler.engine.evaluation import NOT_ASKED, PASSES
 from scheduler.engine.record import DecisionRecord
 from scheduler.evaluation.cases import Answer, Behaviour, Case
 from scheduler.filters import trusted_filter
-from scheduler.hosts.candidates import Scope
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable
 from scheduler.manager import SchedulerManager
@@ -217,7 +216,7 @@ def _limits(record: DecisionRecord, driver: Any, rows: np.ndarray) -> dict[str, 
     if record.filters_skipped:
         return {}
     policy, table = driver.settings.policy, driver.host_manager.table
-    scope = Scope(table, 0.0, policy.service_down_time_seconds, policy.fitting)
+    scope = policy.scope(table, 0.0)
     limits = {
         _name(table, row): policy.chain.limits(scope.state(row), record.request)
         for row in rows.tolist()

@@ -8,9 +8,7 @@ Reference page filters, section 6.22.
 import functools
 import ipaddress
 import json
-import math
 import operator
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,13 +40,11 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-def matches(
-    text: Any, hosts: Candidates, most_levels: int, most_seconds: float = math.inf
-) -> np.ndarray:
+def matches(text: Any, hosts: Candidates, most_levels: int) -> np.ndarray:
     """Mask of the *hosts* that match the query, which may nest in so many levels.
 
     Raises InvalidRequest if it cannot be read, or not be evaluated for one of the hosts, and
-    DecisionGivenUp after *most_seconds*.
+    DecisionGivenUp when the time of the decision is over.
     """
     if not isinstance(text, str):
         raise _malformed("one query is expected, not a list of them")
@@ -56,7 +52,7 @@ def matches(
         query = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _malformed(f"it is not JSON: {error}") from error
-    found = _Evaluation(hosts, most_levels, most_seconds).values_of(query, most_levels)
+    found = _Evaluation(hosts, most_levels).values_of(query, most_levels)
     return found.mask(lambda value: any(value) if isinstance(value, list) else bool(value))
 
 
@@ -90,11 +86,10 @@ class _Values:
 
 
 class _Evaluation:
-    def __init__(self, hosts: Candidates, most_levels: int, most_seconds: float) -> None:
+    def __init__(self, hosts: Candidates, most_levels: int) -> None:
         self.hosts = hosts
         self.most_levels = most_levels
-        self._most_seconds = most_seconds
-        self._ends_at = time.monotonic() + most_seconds
+        self._require_time = functools.partial(hosts.scope.require_time, "JsonFilter")
         self._variables: dict[str, _Values] = {}
         self._nowhere = np.zeros(len(hosts), dtype=np.int64)
 
@@ -117,10 +112,6 @@ class _Evaluation:
         if symbol in ("in", "not"):
             return self._combined(args, _OPERATORS[symbol])
         return self._compared(args, _OPERATORS[symbol])
-
-    def _require_time(self) -> None:
-        if time.monotonic() > self._ends_at:
-            raise errors.DecisionGivenUp(seconds=self._most_seconds, number=1, place="JsonFilter")
 
     def _argument(self, part: Any, depth: int) -> _Values:
         self._require_time()
@@ -229,9 +220,8 @@ class JsonFilter(HostFilter):
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
         self.most_levels = conf.scheduler.max_request_depth
-        self.most_seconds = conf.scheduler.max_decision_seconds or math.inf
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Raises InvalidRequest for a query that cannot be evaluated, on whichever host."""
         if query := request.get_scheduler_hint("query"):
-            yield self.reasons[0], matches(query, hosts, self.most_levels, self.most_seconds)
+            yield self.reasons[0], matches(query, hosts, self.most_levels)

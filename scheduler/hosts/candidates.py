@@ -8,6 +8,8 @@ heartbeat seen.
 
 import contextlib
 import functools
+import math
+import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -35,12 +37,17 @@ def heard_in_time(last_seen: np.ndarray, now: float, tolerance_seconds: float) -
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """Parts that all candidates of one decision share: table, clock reading, host-state views."""
+    """Parts that all candidates of one decision share: table, clock reading, host-state views.
+
+    A decision of at most *most_seconds* has to end at *ends_at*, on the monotonic clock.
+    """
 
     table: HostTable
     now: float
     service_down_time_seconds: float
     fitting: Fitting = Fitting()
+    most_seconds: float = math.inf
+    ends_at: float = math.inf
     _states: dict[int, HostState] = field(default_factory=dict, repr=False)
 
     def state(self, row: int) -> HostState:
@@ -49,6 +56,11 @@ class Scope:
         if state is None:
             state = self._states[row] = HostState(self.table, row, self)
         return state
+
+    def require_time(self, place: str, index: int = 0) -> None:
+        """Raise DecisionGivenUp when the decision has taken too long."""
+        if time.monotonic() > self.ends_at:
+            raise errors.DecisionGivenUp(seconds=self.most_seconds, number=index + 1, place=place)
 
 
 class Candidates:

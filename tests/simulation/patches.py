@@ -17,7 +17,8 @@ _MODULES = (
     *("scheduler.hosts.refresh", "scheduler.hosts.host_manager", "scheduler.claims.reader"),
     *("scheduler.claims.shared_reservations", "scheduler.claims.writer", "scheduler.concurrency"),
     *("scheduler.claims.database", "scheduler.drivers.filter_scheduler", "scheduler.db.database"),
-    *("scheduler.db.sessions", "scheduler.engine.decision", "oslo_db.api"),
+    *("scheduler.db.sessions", "scheduler.engine.decision", "scheduler.engine.evaluation"),
+    *("scheduler.engine.record", "scheduler.hosts.candidates", "oslo_db.api"),
 )
 
 

@@ -41,11 +41,16 @@ def contents(table):
     }
 
 
-def test_a_decision_that_takes_too_long_is_given_up_and_nothing_stays_consumed():
+@pytest.mark.parametrize(("most_seconds", "spent_ms"), [(-1.0, 0.0), (60.0, 60_001.0)])
+def test_a_request_that_takes_too_long_is_given_up_and_nothing_stays_consumed(
+    most_seconds, spent_ms
+):
     table = a_fleet({}, {})
     before = contents(table)
+    decision = a_decision(table, most_seconds=most_seconds)
+    decision.record.stages_ms["filter"] = spent_ms
     with pytest.raises(errors.DecisionGivenUp, match=r"\[scheduler\] max_decision_seconds"):
-        place(a_decision(table, most_seconds=-1.0), count=2)
+        place(decision, count=2)
     assert contents(table) == before
 
 
