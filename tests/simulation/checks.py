@@ -8,7 +8,6 @@ from tests.simulation.fleet import INSTANCES, NODES, Fleet
 from tests.simulation.kernel import Kernel
 from tests.simulation.server import Change, Row, Server
 
-COUNTED_TASKS = ("spawning",)
 #: After the claims went back, those of living workers are there again by then.
 WRITTEN_AGAIN_IN_SECONDS = 10.0
 #: A request that is refused sooner has not waited in vain for decisions that are not written.
@@ -56,6 +55,8 @@ class Checks:
         #: When the claims last went back.
         self.restored_at = float("-inf")
         self.is_marked = True
+        #: Generations of hosts when somebody wrote a mark, until it has forgotten them.
+        self._marked: dict[Any, set[int]] = {}
         #: Hosts given away by those who knew just what the claims went back to, before anybody saw;
         #: and those where an instance arrives whose claim was lost, and its scheduler died.
         self.unseen: set[str] = set()
@@ -67,9 +68,15 @@ class Checks:
         action = spec.action(changes)
         if action is None:
             self._kernel.fail("specification", f"no action makes {changes}"[:500])
-        is_empty = not self._server.tables["claim_hosts"]
-        self.is_marked |= action == "forget" or (action == "mark" and is_empty)
-        if action == "claim" and not self.is_marked and self._is_early():
+        by, hosts = self._kernel.current.process, self._server.tables["claim_hosts"].values()
+        known = {row.generation for row in hosts}
+        if action == "mark":
+            self._marked[by] = known
+        elif action in ("forget", "begin", "close") and known & self._marked.pop(by, set()):
+            self._kernel.fail("specification", f"generations hold after the mark of {by.name}")
+        self.is_marked |= action == "forget" or (action == "mark" and not hosts)
+        is_early = self._kernel.now < self.restored_at + UNSEEN_SECONDS
+        if action == "claim" and not self.is_marked and is_early:
             self.unseen |= {
                 after.host for table, _id, _b, after in changes if table == "claim_hosts"
             }
@@ -101,8 +108,7 @@ class Checks:
 
         The claim was lost, or another request for the instance, which came at once, replaced it.
         """
-        uuid, claims = instance.uuid, self._server.tables["claims"].values()
-        hosts = [r.host for r in claims if r.consumer_uuid == uuid and r.closed_at is None]
+        uuid, hosts = instance.uuid, self.claimed_hosts(instance.uuid)
         if not instance.host or instance.host in hosts:
             return False
         by = self.promised[uuid][2].process if uuid in self.promised else None
@@ -110,9 +116,6 @@ class Checks:
             by = self._given.get(uuid, (None, None))[1]
         is_lost = self.restored_at > 0 and by is not None and by.dead
         return is_lost or (uuid in self.wanted_twice and any(hosts))
-
-    def _is_early(self) -> bool:
-        return self._kernel.now < self.restored_at + UNSEEN_SECONDS
 
     def _is_written_again(self) -> bool:
         """True while claims that went back are being written again."""
@@ -152,6 +155,7 @@ class Checks:
     def restored(self) -> None:
         """The claims went back; what their schedulers know still counts."""
         self.restored_at, self.is_marked = self._kernel.now, False
+        self._marked.clear()
         self.limits()
 
     def _is_over(self, uuid: str, host: str, source_host: str | None = None) -> bool:
@@ -177,8 +181,7 @@ class Checks:
         host, _gb, scheduler = self.promised.get(uuid, (None, 0, None))
         if host != before.host or (self._is_written_again() and not scheduler.process.dead):
             return
-        rows = self._server.tables["claims"].values()
-        if not any(row.consumer_uuid == uuid and row.closed_at is None for row in rows):
+        if not self.claimed_hosts(uuid):
             self._kernel.fail("closed", f"the claim of {uuid} on {before.host} was still needed")
 
     # --- refusals ------------------------------------------------------------------------
@@ -206,7 +209,7 @@ class Checks:
             return False
         row = self._server.tables[INSTANCES][number]
         is_there = row.host == claim.host != claim.source_host and (
-            row.task_state in COUNTED_TASKS or row.vm_state == "active"
+            row.task_state == "spawning" or row.vm_state == "active"
         )
         return is_there or self._is_over(claim.consumer_uuid, claim.host, claim.source_host)
 
@@ -252,15 +255,14 @@ class Checks:
     def answered(self, asked: Asked, answer: tuple[str, ...]) -> None:
         """Every answer to one request is the same; a refusal has its reason."""
         self._see_who_fits()
-        began, before = asked.begun_at, asked.answer
+        began, before, process = asked.begun_at, asked.answer, self._kernel.current.process
         if before is None:
             asked.answer_begun_at = began
-            asked.answered_by = self._kernel.current.process
+            asked.answered_by = process
         elif before != answer and not self._is_lost(asked):
             self._kernel.fail("answers", f"{asked.request_id} got {before}, then {answer}")
         asked.answer = answer
         if answer and not asked.is_over:
-            process = self._kernel.current.process
             given = zip(asked.names, answer, strict=True)
             self._given |= {name: (host, process) for name, host in given}
         # While the database is away, or has gone back, decisions are on the state of before.
@@ -290,10 +292,9 @@ class Checks:
         for name in asked.names:
             self.promised.pop(name, None)
 
-    def claimed_host(self, uuid: str) -> str | None:
+    def claimed_hosts(self, uuid: str) -> list[str]:
         rows = self._server.tables["claims"].values()
-        found = [r.host for r in rows if r.consumer_uuid == uuid and r.closed_at is None]
-        return found[0] if found else None
+        return [row.host for row in rows if row.consumer_uuid == uuid and row.closed_at is None]
 
     def _claimed(self, asked: Asked, answer: tuple[str, ...]) -> None:
         rows = self._server.tables["claims"].values()

@@ -82,8 +82,6 @@ class Kernel:
 
     def point(self, kind: str) -> None:
         """A switch point: perhaps others come first."""
-        if self.over:
-            raise greenlet.GreenletExit
         task = self.current
         self._pass(task, kind)
         if self._draw() < self._stick and not task.process.frozen:
@@ -92,6 +90,8 @@ class Kernel:
         self._switch(task)
 
     def _pass(self, task: Task, kind: str) -> None:
+        if self.over:
+            raise greenlet.GreenletExit
         self.steps += 1
         self.now += self.tick
         self.digest = (self.digest * 1000003 ^ task.number * 31 + len(kind)) & 0xFFFFFFFFFFFF
@@ -135,8 +135,6 @@ class Kernel:
 
     def park(self) -> None:
         """Wait until somebody wakes this task."""
-        if self.over:
-            raise greenlet.GreenletExit
         self._pass(self.current, "park")
         self._switch(self.current)
 
@@ -148,8 +146,6 @@ class Kernel:
         if seconds <= 0:
             self.point("sleep")
             return
-        if self.over:
-            raise greenlet.GreenletExit
         task = self.current
         self.at(self.now + seconds, lambda: self._ready.append(task))
         self._pass(task, "sleep")
@@ -194,8 +190,7 @@ class Kernel:
 
     def fail(self, what: str, text: str) -> None:
         """End the run with a violation."""
-        error = Violation(what, text)
-        self.failure = self.failure or error
+        self.failure = self.failure or Violation(what, text)
         self.over = True
         if greenlet.getcurrent() is not self._hub:
             raise greenlet.GreenletExit

@@ -28,6 +28,7 @@ IN_PLANS: Final[dict[str | None, dict[str, Any]]] = {
     "history is not compared": {"kinds": plans.GOING_BACK},
     "answers are not written again": {"kinds": plans.GOING_BACK},
     "nobody waits for the others": {"kinds": plans.GOING_BACK},
+    "generations hold": {"kinds": plans.GOING_BACK},
     "refused in doubt": {"kinds": {}},
 }
 #: Parts of the protocol as it was at first, each with a seed that finds it, and as what: a peer
@@ -159,6 +160,7 @@ class _Clock:
 _plant("history is not compared", ClaimReader, _run=_run_same_history)
 _plant("answers are not written again", recovery, write_again=lambda *_what: set())
 _plant("nobody waits for the others", SharedReservations, hold_seconds=-1.0)
+_plant("generations hold", statements.claim_rows, forget_hosts=lambda _connection: None)
 _plant("the same generation again", statements.claim_rows, new_generation=lambda: 7)
 
 # --- writer and driver ----------------------------------------------------------------------

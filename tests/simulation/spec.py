@@ -62,14 +62,9 @@ def _is_purge(hosts: Pairs, claims: Pairs) -> bool:
 
 def _is_close(hosts: Pairs, claims: Pairs) -> bool:
     return not hosts and all(
-        before and after and not before.closed_at and _same_but(before, after, "closed_at")
-        for before, after in claims
+        b and a and not b.closed_at and a == b.but(closed_at=a.closed_at, seq=a.seq)
+        for b, a in claims
     )
-
-
-def _same_but(before: Any, after: Any, *names: str) -> bool:
-    left = {**vars(before), **dict.fromkeys((*names, "seq"))}
-    return left == {**vars(after), **dict.fromkeys((*names, "seq"))}
 
 
 _ACTIONS = {

@@ -222,8 +222,8 @@ class World:
         while not answers:
             kernel.sleep(0.1)
         other.is_over = True
-        hosts = [self.checks.claimed_host(name) for name in asked.names]
-        return tuple(hosts) if all(hosts) else None
+        several = [self.checks.claimed_hosts(name) for name in asked.names]
+        return tuple(hosts[0] for hosts in several) if all(several) else None
 
     def _ask(self, asked: Asked) -> tuple[str, ...] | None:
         """The answer; None if none came."""
