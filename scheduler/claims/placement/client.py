@@ -35,8 +35,6 @@ ATTEMPTS: Final = 10
 CONCURRENT: Final = "placement.concurrent_update"
 CONSUMER_CONFLICT: Final = "consumer generation conflict"
 OK, NO_CONTENT, NOT_FOUND, BROKEN = 200, 204, 404, 500
-#: Statuses of claims that do not fit: a provider has too little, or is gone.
-NOT_FITTING: Final = (400, 409)
 NOT_ACCEPTABLE: Final = "HTTP 406: "
 #: Limits of pauses: before a call is made again, and where a server asks for a later one.
 LONGEST_PAUSE_SECONDS, LONGEST_OBEYED_SECONDS = 2.0, 5.0
@@ -46,7 +44,6 @@ _NO_RETRIES: Final[dict[str, Any]] = {"connect_retries": 0, "status_code_retries
 _CLAIMING: Final = ("PUT", "POST")
 _TEXT_SHOWN = 300
 _IN_HEADERS: Final = re.compile("[!-~]+")
-#: Errors of code that takes an answer for one of Placement's.
 _OTHER_FORM: Final = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 
 Allocations = dict[str, Any]
@@ -206,7 +203,6 @@ class PlacementClient(ServiceClient):
         return False
 
     def candidates(self, query: str, requester: Requester) -> dict[str, Any]:
-        """The answer to ``GET /allocation_candidates`` with *query*."""
         return self.read(f"/allocation_candidates?{query}", VERSION, requester)
 
     @in_form("allocations")
@@ -321,7 +317,7 @@ def _may_be_repeated(response: Any, consumer: str, *, has_read: bool) -> bool:
     Raises AllocationUpdateFailed where these claim for *consumer* itself, since what it had before
     was read, and Refused for an answer that says nothing of what was claimed.
     """
-    if response.status_code not in NOT_FITTING:
+    if response.status_code not in (400, 409):  # a provider is gone, or has too little
         raise Refused(_error_text(response))
     code, detail = _first_error(response)
     if code != CONCURRENT and "concurrently updated" not in detail:
