@@ -19,18 +19,8 @@ NO_EFFECT = "[DEFAULT] scheduler_manager: it has no effect here"
 #: By mode of claims whose filters are the default, these, and what a reload says of such an option.
 CHAINS = {
     "none": ("Newton's", DEFAULT_FILTERS, "The configuration was read again"),
-    "placement": (
-        "today's Nova's",
-        PLACEMENT_FILTERS,
-        f"nova.conf:5: {NO_EFFECT}",
-    ),
+    "placement": ("today's Nova's", PLACEMENT_FILTERS, f"nova.conf:5: {NO_EFFECT}"),
 }
-
-
-def nodes(database_url):
-    """The uuid of every host's node, in SQL apart from the project's own queries."""
-    found = databases.query(database_url, "SELECT host, uuid FROM compute_nodes WHERE deleted = 0")
-    return {row["host"]: row["uuid"] for row in found}
 
 
 def migrate(cloud, server):
@@ -65,7 +55,8 @@ def test_allocations_follow_the_servers(deployment, transport_url, mariadb_url, 
     settings = {**SETTINGS, "placement": placement_server.settings}
     cloud = deployment(transport_url, mariadb_url, settings=settings)
     cloud.start(HOSTS, "--build-seconds", "0", "--fail-rate", "0.4", "--seed", "5")
-    node_of = nodes(mariadb_url)
+    found = databases.query(mariadb_url, "SELECT host, uuid FROM compute_nodes WHERE deleted = 0")
+    node_of = {row["host"]: row["uuid"] for row in found}
     for node in node_of.values():
         placement_server.add_node(node, INVENTORY, ["OWNER_NOVA"])
 

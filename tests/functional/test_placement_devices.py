@@ -6,10 +6,10 @@ import json
 import pytest
 
 from scheduler import errors, objects
-from tests.functional.placement_fleet import MB, OWNED, Fleet, Worker, a_name
-from tests.functional.test_placement_claims import database
+from tests.functional.placement_fleet import MB, OWNED, a_name
+from tests.functional.test_placement_claims import BOTH, a_worker, database, fleet
 
-__all__ = ["database"]
+__all__ = ["database", "fleet"]
 
 CARD = "CUSTOM_CARD"
 REQUEST_ID = "00000000-0000-4000-8000-000000000077"
@@ -39,28 +39,26 @@ def a_card():
 @pytest.mark.parametrize(
     ("enabled", "hosts"), [("PciPassthroughFilter", []), ("NUMATopologyFilter", ["p1"])]
 )
-def test_devices_are_compared_where_a_filter_does(database, placement_server, enabled, hosts):
-    fleet, in_use, free = Fleet(database, placement_server), a_name(), a_name()
+def test_devices_are_compared_where_a_filter_does(fleet, enabled, hosts):
+    in_use, free, name = a_name(), a_name(), a_name()
     fleet.placement.call("PUT", f"/resource_classes/{CARD}")
     node = fleet.add("p1", report={"pci_stats": pools(free)})
     fleet.placement.add_node(in_use, {CARD: 1}, OWNED, parent=node)
-    settings, name = fleet.placement.settings, a_name()
-    worker = Worker(database, settings, {"enabled_filters": [enabled]})
+    worker = a_worker(fleet, policy={"enabled_filters": [enabled]})
     with contextlib.suppress(errors.NoValidHost):
         worker.select("req-1", [name], MB // 8, **a_card())
     assert fleet.host_of(name) == hosts
 
 
-@pytest.mark.parametrize("query", ["chosen", "fleet"])
-def test_only_offers_with_free_devices_are_claimed(database, placement_server, query):
-    fleet, cards = Fleet(database, placement_server, query), [a_name() for _each in range(3)]
+@BOTH
+def test_only_offers_with_free_devices_are_claimed(fleet):
+    cards = [a_name() for _each in range(3)]
     fleet.placement.call("PUT", f"/resource_classes/{CARD}")
     node = fleet.add("p1", report={"pci_stats": pools(*cards[:2])})  # the third is in use
     for card in cards:
         fleet.placement.add_node(card, {CARD: 1}, OWNED, parent=node)
     filters = {"enabled_filters": ["PciPassthroughFilter"]}
-    settings = fleet.placement.settings
-    worker = Worker(database, settings, filters, placement_query=query, state_fresh_seconds=1)
+    worker = a_worker(fleet, policy=filters, state_fresh_seconds=1)
     names = [a_name(), a_name()]
     with pytest.raises(errors.NoValidHost):
         worker.select("req-1", [*names, a_name()], MB // 8, **a_card())

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from scheduler import errors, objects
-from tests.functional.placement_fleet import Fleet, Worker, a_name
-from tests.functional.test_placement_claims import database
+from tests.functional.placement_fleet import a_name
+from tests.functional.test_placement_claims import BOTH, a_worker, database, fleet
 from tests.servers.loopback_http import LoopbackServer, QuietHandler
 
-__all__ = ["database"]
+__all__ = ["database", "fleet"]
 
 OPTION = "query_placement_for_routed_network_aggregates"
 
@@ -39,24 +39,22 @@ def networks(**ids):
     return {"requested_networks": objects.NetworkRequestList(objects=[request])}
 
 
-@pytest.mark.parametrize("query", ["chosen", "fleet"])
-def test_hosts_are_on_a_segment_of_each_network(database, placement_server, neutron, query):
-    placement = placement_server
-    fleet = Fleet(database, placement, query)
+@BOTH
+def test_hosts_are_on_a_segment_of_each_network(fleet, neutron):
     here, there, network, port = (a_name() for _each in range(4))
     fleet.add("p1", report={"free_ram_mb": 9000})
     fleet.add("p2", aggregates=[here])
     fleet.add("p3", aggregates=[there])
     segments = {name: a_name() for name in (here, there)}
     for aggregate, segment in segments.items():
-        placement.add_node(segment, {}, aggregates=[aggregate])
+        fleet.placement.add_node(segment, {}, aggregates=[aggregate])
     subnets = [{"segment_id": segments[each]} for each in (here, there)]
     neutron.answers = {
         f"/v2.0/subnets?network_id={network}": {"subnets": subnets},
         f"/v2.0/ports/{port}": {"port": {"network_id": network, "fixed_ips": [{"subnet_id": "s"}]}},
         "/v2.0/subnets/s": {"subnet": subnets[1]},
     }
-    worker = Worker(database, placement.settings, placement_query=query)
+    worker = a_worker(fleet)
     on_network, with_port = networks(network_id=network), networks(port_id=port)
     assert worker.hosts("req-1", [a_name()], 64, **on_network) == ["p1"]
     conf = worker.conf

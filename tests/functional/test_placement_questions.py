@@ -7,24 +7,15 @@ import pytest
 
 from scheduler import errors
 from scheduler.explain.answer import explained, to_dict
-from tests.functional.placement_fleet import MB, OWNED, Fleet, Worker, a_name
-from tests.functional.test_placement_claims import database
+from tests.functional.placement_fleet import MB, OWNED, a_name
+from tests.functional.test_placement_claims import BOTH, a_worker, database, fleet
 from tests.waiting import wait_until
 
-__all__ = ["database"]
+__all__ = ["database", "fleet"]
 
 SLOW = {"trait:CUSTOM_RARE": "required"}
 CARDS = {"resources1:CUSTOM_CARD": "1", "resources2:CUSTOM_CARD": "1", "group_policy": "none"}
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
-
-
-@pytest.fixture
-def fleet(database, placement_server):
-    return Fleet(database, placement_server)
-
-
-def a_worker(fleet, **options):
-    return Worker(fleet.database, fleet.placement.settings, **options)
 
 
 @pytest.mark.parametrize(("seconds", "again"), [(60, 1), (0, 3)])
@@ -284,23 +275,23 @@ def test_a_host_that_takes_some_of_the_servers_is_not_lost_by_a_full_list(fleet,
     assert hosts == ["p9", "p9", "p4", "p3", "p2", "p1"]
 
 
-@pytest.mark.parametrize("query", ["chosen", "fleet"])
-def test_several_servers_that_find_too_little_shared_disk_are_refused(fleet, shared_disk, query):
+@BOTH
+def test_several_servers_that_find_too_little_shared_disk_are_refused(fleet, shared_disk):
     _disk, aggregate = shared_disk
     for number in range(10):
         fleet.add(f"p{number}", inventory={"DISK_GB": 0}, aggregates=[aggregate])
-    worker = a_worker(fleet, placement_query=query)
+    worker = a_worker(fleet)
     with pytest.raises(errors.NoValidHost):
         worker.hosts("req-1", [a_name() for _ in range(3)], 256, flavor={"root_gb": 400})
     assert set(fleet.used_mb().values()) == {0}
 
 
-@pytest.mark.parametrize("query", ["chosen", "fleet"])
-def test_disk_that_several_hosts_share_is_claimed_where_it_is(fleet, shared_disk, query):
+@BOTH
+def test_disk_that_several_hosts_share_is_claimed_where_it_is(fleet, shared_disk):
     disk, aggregate = shared_disk
     for host in ("p1", "p2"):
         fleet.add(host, inventory={"DISK_GB": 0}, aggregates=[aggregate])
-    worker = a_worker(fleet, placement_query=query)
+    worker = a_worker(fleet)
     names = [a_name(), a_name()]
     answer = worker.select("req-1", names)
     for name, (chosen, *_others) in zip(names, answer, strict=True):
@@ -317,15 +308,15 @@ def test_disk_that_several_hosts_share_is_claimed_where_it_is(fleet, shared_disk
         worker.select("req-2", [a_name()])
 
 
-@pytest.mark.parametrize("query", ["chosen", "fleet"])
-def test_each_server_of_a_request_takes_a_provider_that_is_left(fleet, query):
+@BOTH
+def test_each_server_of_a_request_takes_a_provider_that_is_left(fleet):
     """A tree has several providers of a class, and what the first server took is gone."""
     node = fleet.add("p1")
     fleet.placement.call("PUT", "/resource_classes/CUSTOM_CARD")
     cards = {a_name() for _number in range(3)}
     for card in cards:
         fleet.placement.add_node(card, {"CUSTOM_CARD": 1}, parent=node)
-    worker, card = a_worker(fleet, placement_query=query), {"resources1:CUSTOM_CARD": "1"}
+    worker, card = a_worker(fleet), {"resources1:CUSTOM_CARD": "1"}
     names = [a_name() for _card in cards]
     answer = worker.select("req-1", names, 512, extra_specs=card)
     for name, (chosen,) in zip(names, answer, strict=True):
@@ -336,11 +327,11 @@ def test_each_server_of_a_request_takes_a_provider_that_is_left(fleet, query):
         worker.select("req-2", [a_name()], 512, extra_specs=card)
 
 
-@pytest.mark.parametrize("query", ["chosen", "fleet"])
-def test_servers_take_a_host_s_own_disk_and_the_disk_that_it_shares(fleet, shared_disk, query):
+@BOTH
+def test_servers_take_a_host_s_own_disk_and_the_disk_that_it_shares(fleet, shared_disk):
     disk, aggregate = shared_disk
     node = fleet.add("p1", inventory={"DISK_GB": 900}, aggregates=[aggregate])
-    worker, names = a_worker(fleet, placement_query=query), [a_name(), a_name()]
+    worker, names = a_worker(fleet), [a_name(), a_name()]
     assert worker.hosts("req-1", names, 512, flavor={"root_gb": 800}) == ["p1"] * 2
     taken = [fleet.placement.allocations(name) for name in names]
     assert sorted(map(len, taken)) == [1, 2]

@@ -120,6 +120,7 @@ class PlacementClaims(backend.Claims):
                 reason=f"Placement did not answer within {seconds} s" if is_late else ""
             ) from NoCandidates(self.problem)
         except BaseException:
+            self.problem = None if requester.calls else self.problem
             claiming.give_back()
             raise
 
@@ -394,7 +395,6 @@ class _Claiming(backend.Claiming):
 
     def _as_offered(self, node: str, allocations: Mapping[str, Any]) -> dict[str, Any]:
         """The allocations as they were offered, else in the same form."""
-        wanted = {uuid: {"resources": each["resources"]} for uuid, each in allocations.items()}
         offered = self.offers.known.get(node, ())
-        same = (each for each in offered if each["allocations"] == wanted)
-        return next(same, {"allocations": wanted})
+        same = (each for each in offered if each["allocations"] == allocations)
+        return next(same, {"allocations": allocations})

@@ -75,7 +75,7 @@ class Facts:
         """Take, per node, one fact at that time."""
         places = [*map(self.place_of, facts)]
         with self._lock:
-            for key, values in ((kind, name), [*facts.values()]), ((_AT, _of(kind, name)), at):
+            for key, values in ((kind, name), [*facts.values()]), ((_AT, f"{kind} {name}"), at):
                 column = self._columns[key] = self._column(*key)
                 column[places] = values
 
@@ -101,7 +101,8 @@ class Facts:
         of_kind = self._column(_AT, need.kind)
         if len(need.names) != 1:
             return of_kind
-        of_name = self._columns.get((_AT, _of(need.kind, *need.names)))
+        (name,) = need.names
+        of_name = self._columns.get((_AT, f"{need.kind} {name}"))
         return of_kind if of_name is None else np.maximum(of_kind, of_name)
 
     def _sum(self, need: Need) -> np.ndarray:
@@ -109,7 +110,3 @@ class Facts:
 
     def _column(self, kind: str, name: str) -> np.ndarray:
         return self._columns.get((kind, name), np.zeros(self.size))
-
-
-def _of(kind: str, name: str) -> str:
-    return f"{kind} {name}"
