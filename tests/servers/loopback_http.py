@@ -6,6 +6,7 @@ import http.server
 import json
 import ssl
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +16,7 @@ from tests.servers.certificates import NAME, Authority
 ADDRESS = "127.0.0.1"
 Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]] | None
 """Status, JSON body, or bytes, and headers; without all the connection is cut."""
+SILENCE: Answer = (0, "for long")
 
 
 class LoopbackServer:
@@ -94,7 +96,9 @@ class _Replayed(QuietHandler):
         body = json.loads(text) if text else None
         owner.calls.append((self.command, self.path, sent, body))
         given = owner.answers.pop(0)
-        if given is None:
+        if given == SILENCE:
+            time.sleep(20)
+        if given in (None, SILENCE):
             self.close_connection = True
             return
         status, answer, *headers = given

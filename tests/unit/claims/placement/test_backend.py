@@ -43,7 +43,6 @@ NO_PROVIDERS = (200, {"resource_providers": []})
 LOOK = [NO_PROVIDERS] * 3
 """Providers that share, those that are disabled, and all: looked up before the first request."""
 FILL = [NOTHING, REFUSED, NOTHING, REFUSED]
-"""Both hosts refuse."""
 
 
 class Asked:

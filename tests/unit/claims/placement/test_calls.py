@@ -23,7 +23,7 @@ from scheduler.drivers import load
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
 from tests.builders import NOW, a_conf, a_fleet, a_request
-from tests.servers.loopback_http import ReplayServer
+from tests.servers.loopback_http import SILENCE, ReplayServer
 from tests.unit.objects import wire_samples
 
 CONSUMER = "f4a0f8c0-0000-4000-8000-000000000001"
@@ -148,13 +148,10 @@ def test_an_alternate_makes_the_calls_that_nova_makes(name):
 
 
 REQUEST = {"allocations": {PROVIDER: {"resources": {"VCPU": 1}}}, "mappings": {"": [PROVIDER]}}
-BODY = {"allocations": {PROVIDER: {"resources": {"VCPU": 1}}}, "project_id": "p", "user_id": "u"}
 BEFORE = {
     "allocations": {"old": {"generation": 3, "resources": {"VCPU": 4}}},
     "consumer_generation": 5,
 }
-OLD = {"old": {"resources": {"VCPU": 4}}}
-GRANTED = (NOTHING, (204, None))
 
 
 def claim(*answers):
@@ -174,7 +171,7 @@ def claim(*answers):
 )
 def test_conflicts_are_retried_so_many_times(refusals, calls, claimed):
     answers = [answer for each in refusals for answer in (NOTHING, (409, each))]
-    outcome, made, pauses = claim(*answers, *GRANTED)
+    outcome, made, pauses = claim(*answers, NOTHING, (204, None))
     assert (outcome is not None, len(made)) == (claimed, calls)
     assert all(each <= LONGEST_PAUSE_SECONDS for each in pauses)
     assert len(list(filter(None, pauses))) == calls // 2 - 1
@@ -188,7 +185,8 @@ def test_what_an_instance_had_is_given_back():
         made.give_back(REQUESTER, CONSUMER, BEFORE)
         for _time in range(2):
             made.give_back(REQUESTER, CONSUMER, {"allocations": {}})
-    assert server.calls[1][3] == {**BODY, "allocations": OLD, "consumer_generation": 6}
+    restored = {"old": {"resources": {"VCPU": 4}}}
+    assert server.calls[1][3] == {**OWN, "allocations": restored, "consumer_generation": 6}
     assert [call[0] for call in server.calls] == [*(["GET", "PUT"] * 3), "DELETE", "DELETE"]
 
 
@@ -231,7 +229,7 @@ def test_a_placement_that_cannot_be_called_is_a_mistake_in_the_options(options, 
 # --- deadlines -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answer", [None, (503, {}), (503, {}, {"Retry-After": "0"})])
+@pytest.mark.parametrize("answer", [None, SILENCE, (503, {}), (503, {}, {"Retry-After": "0"})])
 def test_calls_are_made_again_until_the_deadline(answer):
     requester = REQUESTER.within(0.5)
     with a_placement(*[answer] * 10_000) as (server, conf):
@@ -241,7 +239,7 @@ def test_calls_are_made_again_until_the_deadline(answer):
         ):
             client.allocations(CONSUMER, requester)
     assert 0 <= time.monotonic() - requester.ends_at < 5
-    assert len(server.calls) > 1
+    assert len(server.calls) > (answer != SILENCE)
 
 
 @pytest.mark.parametrize(("asked", "pause"), [("3", 3), ("9" * 5000, 5)])

@@ -3,9 +3,10 @@
 import pytest
 
 from scheduler import objects
-from scheduler.claims.placement.candidates import CandidateQuery
+from scheduler.claims.placement.candidates import Answer, CandidateQuery
 from scheduler.claims.placement.facts import AGGREGATE as AGGREGATES_OF
 from scheduler.claims.placement.facts import FREE, TRAIT, Facts
+from scheduler.claims.placement.memory import MOST_QUERIES, Memory
 from tests.builders import a_conf
 from tests.unit.claims.placement.test_query import (
     AGGREGATE,
@@ -74,3 +75,10 @@ def test_why_a_provider_would_be_refused(spec, shared, reasons):
     assert not facts.refused(needs, 5.0).any()
     facts.learn(TRAIT, 5.0, {NODE: {DISABLED[1:]: 1}})
     assert shared or unmet()[-1] == "it is disabled"
+
+
+def test_answers_to_the_latest_queries_are_remembered():
+    memory = Memory(None, lambda: 60)
+    for number in range(MOST_QUERIES + 1):
+        memory.note_answer(str(number), NODE, Answer({NODE: [{}]}))
+    assert [memory.is_granted(query, NODE) for query in "10"] == [True, False]

@@ -332,6 +332,7 @@ DISKS = {"DISK_GB"}
             {"resources1:DISK_GB": "1"}, DISKS, "resources1=DISK_GB:1 in_tree1=", id="in a group"
         ),
         pytest.param({"resources1:VGPU": "1", "group_policy": "isolate"}, DISKS, None, id="apart"),
+        pytest.param({"trait:A": "forbidden"}, DISKS, "required_SHARED0=!A", id="shared, a ban"),
         pytest.param({}, {"DISK_GB", "MEMORY_MB", "VCPU"}, None, id="all is shared"),
         pytest.param(PORT, (), f"in_tree={NODE} in_treep1={NODE}", id="a port's own tree"),
     ],
