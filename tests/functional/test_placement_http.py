@@ -7,24 +7,16 @@ from contextlib import ExitStack
 import pytest
 
 from scheduler import errors
-from tests.functional.placement_fleet import MB, Fleet, Worker, a_name
-from tests.functional.test_placement_claims import database
+from tests.functional.placement_fleet import MB, Worker, a_name
+from tests.functional.test_placement_claims import database, fleet, three_hosts
 from tests.servers.placement_proxy import PASSWORD, Keystone, PlacementProxy
 
-__all__ = ["database"]
+__all__ = ["database", "fleet"]
 
 #: Requests that fill the fleet, and callers at once.
 SLOTS, CALLERS = 12, 4
 #: Less than [placement] timeout by far: nobody has waited for a connection that nobody serves.
 SOON_SECONDS = 40.0
-
-
-@pytest.fixture
-def fleet(database, placement_server):
-    fleet = Fleet(database, placement_server)
-    for host in ("p1", "p2", "p3"):
-        fleet.add(host)
-    return fleet
 
 
 @pytest.fixture
@@ -35,6 +27,7 @@ def ending():
 
 def fills_the_fleet(fleet, settings, workers=2):
     """Let callers fill the fleet to the last slot: each gets an answer, then there is no more."""
+    three_hosts(fleet)
     several = [Worker(fleet.database, settings) for _ in range(workers)]
     names = [a_name() for _ in range(SLOTS)]
 
@@ -89,6 +82,7 @@ def test_a_private_authority_is_trusted_if_it_is_named(
     if is_known:
         fills_the_fleet(fleet, settings)
         return
+    three_hosts(fleet)
     worker = Worker(fleet.database, settings)
     with pytest.raises(errors.NoValidHost):
         worker.select("req-1", [a_name()])
@@ -108,6 +102,7 @@ def test_tokens_that_expire_are_replaced(fleet, ending, password):
         fills_the_fleet(fleet, settings)
         assert proxy.seen == {"unauthorized"}
         return
+    three_hosts(fleet)
     worker = Worker(fleet.database, settings)
     with pytest.raises(errors.NoValidHost):
         worker.select("req-1", [a_name()])

@@ -16,6 +16,8 @@ __all__ = ["database", "fleet"]
 SLOW = {"trait:CUSTOM_RARE": "required"}
 CARDS = {"resources1:CUSTOM_CARD": "1", "resources2:CUSTOM_CARD": "1", "group_policy": "none"}
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
+BY_VERSION = {"weight_classes": ["scheduler.weights.hypervisor_version.HypervisorVersionWeigher"]}
+A_FULL_LIST = {"placement_refusals": 1, "max_placement_results": 1}
 
 
 @pytest.mark.parametrize(("seconds", "again"), [(60, 1), (0, 3)])
@@ -190,11 +192,11 @@ def test_a_refusal_names_what_is_lacking_also_when_it_is_remembered(fleet):
 
 
 def test_hosts_that_a_full_list_had_no_place_for_are_asked_about(fleet):
-    for host in ("p1", "p2", "p3"):
-        fleet.add(host)
-    for host in ("p4", "p5"):
-        fleet.add(host, traits=["CUSTOM_RARE"])
-    worker = a_worker(fleet, placement_refusals=1, max_placement_results=1)
+    for number, traits in {9: [], 8: [], 7: [], 4: ["CUSTOM_RARE"], 5: ["CUSTOM_RARE"]}.items():
+        fleet.add(f"p{number}", report={"hypervisor_version": number}, traits=traits)
+    worker, other = (a_worker(fleet, policy=BY_VERSION, **A_FULL_LIST) for _number in range(2))
+    # Also where a worse one is on the list.
+    assert other.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p5"]
     for number, other in enumerate(("p4", "p5")):
         (host,) = worker.hosts(
             f"req-{number}", [a_name()], 512, extra_specs=SLOW, ignore_hosts=[other]
@@ -268,9 +270,7 @@ def test_a_host_that_takes_some_of_the_servers_is_not_lost_by_a_full_list(fleet,
         report = {"hypervisor_version": int(host[1:]), "memory_mb": 9 * MB, "free_ram_mb": 9 * MB}
         inventory = {"MEMORY_MB": room, "DISK_GB": 0}
         fleet.add(host, report=report, inventory=inventory, aggregates=[shared_disk[1]])
-    weigher = "scheduler.weights.hypervisor_version.HypervisorVersionWeigher"
-    options = {"placement_refusals": 1, "max_placement_results": 1}
-    worker = a_worker(fleet, policy={"weight_classes": [weigher]}, **options)
+    worker = a_worker(fleet, policy=BY_VERSION, **A_FULL_LIST)
     hosts = worker.hosts("req-1", [a_name() for _ in range(6)])
     assert hosts == ["p9", "p9", "p4", "p3", "p2", "p1"]
 
@@ -308,21 +308,26 @@ def test_disk_that_several_hosts_share_is_claimed_where_it_is(fleet, shared_disk
         worker.select("req-2", [a_name()])
 
 
+def test_it_is_looked_up_again_what_is_shared(fleet, monkeypatch, request):
+    fleet.add("p1")
+    worker = a_worker(fleet)
+    request.getfixturevalue("shared_disk")
+    monkeypatch.setattr("scheduler.claims.placement.memory.SHARED_SECONDS", 0.0)
+    worker.hosts("req-1", [a_name()], 512)
+    wait_until(lambda: worker.driver.claims.memory.shared == {"DISK_GB"}, 60, "it is known")
+
+
 @BOTH
 def test_each_server_of_a_request_takes_a_provider_that_is_left(fleet):
     """A tree has several providers of a class, and what the first server took is gone."""
-    node = fleet.add("p1")
-    fleet.placement.call("PUT", "/resource_classes/CUSTOM_CARD")
-    cards = {a_name() for _number in range(3)}
-    for card in cards:
-        fleet.placement.add_node(card, {"CUSTOM_CARD": 1}, parent=node)
+    with_cards(fleet, ["p1"], 3)
     worker, card = a_worker(fleet), {"resources1:CUSTOM_CARD": "1"}
-    names = [a_name() for _card in cards]
+    names = [a_name() for _card in range(3)]
     answer = worker.select("req-1", names, 512, extra_specs=card)
     for name, (chosen,) in zip(names, answer, strict=True):
         taken = json.loads(chosen.allocation_request)["allocations"]
         assert fleet.placement.allocations(name) == {u: e["resources"] for u, e in taken.items()}
-    assert set().union(*map(fleet.placement.allocations, names)) == {node, *cards}
+    assert len(set().union(*map(fleet.placement.allocations, names))) == 4
     with pytest.raises(errors.NoValidHost):
         worker.select("req-2", [a_name()], 512, extra_specs=card)
 
