@@ -192,15 +192,14 @@ def test_a_refusal_names_what_is_lacking_also_when_it_is_remembered(fleet):
 
 
 def test_hosts_that_a_full_list_had_no_place_for_are_asked_about(fleet):
-    for number, traits in {9: [], 8: [], 7: [], 4: ["CUSTOM_RARE"], 5: ["CUSTOM_RARE"]}.items():
+    for number in (99, 98, 97, 96, 9, 8, 7, 4, 5):
+        traits = ["CUSTOM_RARE"] * (number < 6)
         fleet.add(f"p{number}", report={"hypervisor_version": number}, traits=traits)
-    worker, other = (a_worker(fleet, policy=BY_VERSION, **A_FULL_LIST) for _number in range(2))
-    # Also where a worse one is on the list.
-    assert other.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p5"]
-    for number, other in enumerate(("p4", "p5")):
-        (host,) = worker.hosts(
-            f"req-{number}", [a_name()], 512, extra_specs=SLOW, ignore_hosts=[other]
-        )
+    workers = [a_worker(fleet, policy=BY_VERSION, **A_FULL_LIST) for _number in range(3)]
+    best = {"ignore_hosts": ["p99", "p98", "p97", "p96"]}  # also where a worse one is on the list
+    assert workers.pop().hosts("req-1", [a_name()], 512, extra_specs=SLOW, **best) == ["p5"]
+    for worker, other in zip(workers, ("p4", "p5"), strict=True):
+        (host,) = worker.hosts("req-2", [a_name()], 512, extra_specs=SLOW, ignore_hosts=[other])
         assert {host, other} == {"p4", "p5"}
     with pytest.raises(errors.NoValidHost):
         worker.hosts("req-9", [a_name()], extra_specs=SLOW, ignore_hosts=["p4", "p5"])
