@@ -109,7 +109,6 @@ class PlacementClaims(backend.Claims):
         try:
             claiming.offers.find_segments()
             yield claiming
-            self.problem = None
         except calls.Unavailable as error:
             self.problem = f"Placement is not available: {error}"
             use.is_unanswered = True
@@ -120,9 +119,10 @@ class PlacementClaims(backend.Claims):
                 reason=f"Placement did not answer within {seconds} s" if is_late else ""
             ) from NoCandidates(self.problem)
         except BaseException:
-            self.problem = None if requester.calls else self.problem
             claiming.give_back()
             raise
+        finally:
+            self.problem = self.problem if use.is_unanswered or not requester.calls else None
 
 
 def _check_consumers(names: Sequence[str], requester: calls.Requester) -> None:
