@@ -100,8 +100,6 @@ def direct_builds(
 
 
 class Service(Worker):
-    """One worker of the scheduler."""
-
     LIVE = rereading.LIVE
 
     def __init__(

@@ -38,8 +38,6 @@ _PLAIN_REQUESTS = Field(ListOf(ObjectOf(InstancePCIRequest, plain=True)))
 
 
 class InstancePCIRequests(WireObject):
-    """All PCI requests of one instance."""
-
     VERSION = "1.1"
     FIELDS = {"instance_uuid": Field(UUID), "requests": Field(list[InstancePCIRequest], unset=list)}
 

@@ -33,8 +33,6 @@ class InFlightRequest:
 
 
 class InFlightRequests:
-    """Of one worker."""
-
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._in_hand: set[InFlightRequest] = set()
