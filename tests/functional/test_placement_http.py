@@ -2,7 +2,6 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 
 import pytest
 
@@ -17,12 +16,6 @@ __all__ = ["database", "fleet"]
 SLOTS, CALLERS = 12, 4
 #: Less than [placement] timeout by far: nobody has waited for a connection that nobody serves.
 SOON_SECONDS = 40.0
-
-
-@pytest.fixture
-def ending():
-    with ExitStack() as stack:
-        yield stack
 
 
 def fills_the_fleet(fleet, settings, workers=2):
@@ -57,53 +50,49 @@ def fills_the_fleet(fleet, settings, workers=2):
         pytest.param("HTTP/1.1", {"closes": 1, "busy": 7, "forgets": 5}, id="all else at once"),
     ],
 )
-def test_calls_that_fail_on_the_way_lose_nothing(fleet, ending, protocol, misbehaves):
-    proxy = ending.enter_context(PlacementProxy(fleet.placement.port, protocol, **misbehaves))
-    settings = {**fleet.placement.settings, "endpoint_override": proxy.endpoint}
-    fills_the_fleet(fleet, settings)
+def test_calls_that_fail_on_the_way_lose_nothing(fleet, protocol, misbehaves):
+    with PlacementProxy(fleet.placement.port, protocol, **misbehaves) as proxy:
+        fills_the_fleet(fleet, {**fleet.placement.settings, "endpoint_override": proxy.endpoint})
     assert proxy.seen == set(misbehaves)
 
 
-def test_kept_connections_may_outnumber_the_processes(fleet, ending):
-    proxy = ending.enter_context(PlacementProxy(fleet.placement.port, processes=2))
-    settings = {**fleet.placement.settings, "endpoint_override": proxy.endpoint}
-    fills_the_fleet(fleet, settings, workers=4)
+def test_kept_connections_may_outnumber_the_processes(fleet):
+    with PlacementProxy(fleet.placement.port, processes=2) as proxy:
+        settings = {**fleet.placement.settings, "endpoint_override": proxy.endpoint}
+        fills_the_fleet(fleet, settings, workers=4)
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_a_private_authority_is_trusted_if_it_is_named(
-    fleet, ending, authority, tmp_path, is_known
-):
-    proxy = PlacementProxy(fleet.placement.port, authority=authority, folder=tmp_path)
-    ending.enter_context(proxy)
+def test_a_private_authority_is_trusted_if_it_is_named(fleet, authority, tmp_path, is_known):
     trusted = authority.file if is_known else authority.stranger
     settings = {**fleet.placement.settings, "cafile": str(trusted)}
-    settings["endpoint_override"] = proxy.endpoint
-    if is_known:
-        fills_the_fleet(fleet, settings)
-        return
+    with PlacementProxy(fleet.placement.port, authority=authority, folder=tmp_path) as proxy:
+        settings["endpoint_override"] = proxy.endpoint
+        if is_known:
+            fills_the_fleet(fleet, settings)
+        else:
+            assert "certificate verify failed" in failure(fleet, settings)
+
+
+def failure(fleet, settings):
+    """The reason of a refusal in the record of the decision."""
     three_hosts(fleet)
     worker = Worker(fleet.database, settings)
     with pytest.raises(errors.NoValidHost):
         worker.select("req-1", [a_name()])
-    assert "certificate verify failed" in worker.driver.recorder.records[-1].failure
+    return worker.driver.recorder.records[-1].failure
 
 
 @pytest.mark.parametrize("password", [PASSWORD, "wrong"])
-def test_tokens_that_expire_are_replaced(fleet, ending, password):
-    keystone = ending.enter_context(Keystone(calls=15))
-    proxy = ending.enter_context(PlacementProxy(fleet.placement.port, keystone=keystone))
-    keystone.placement = proxy.endpoint
-    settings = {"auth_type": "password", "auth_url": keystone.url, "username": "placement"}
-    settings |= {"password": password, "project_name": "service", "region_name": "here"}
+def test_tokens_that_expire_are_replaced(fleet, password):
+    settings = {"auth_type": "password", "username": "placement", "password": password}
+    settings |= {"project_name": "service", "region_name": "here", "valid_interfaces": ["public"]}
     settings |= {"user_domain_name": "Default", "project_domain_name": "Default"}
-    settings |= {"valid_interfaces": ["public"]}
-    if password == PASSWORD:
-        fills_the_fleet(fleet, settings)
-        assert proxy.seen == {"unauthorized"}
-        return
-    three_hosts(fleet)
-    worker = Worker(fleet.database, settings)
-    with pytest.raises(errors.NoValidHost):
-        worker.select("req-1", [a_name()])
-    assert "Placement is not available" in worker.driver.recorder.records[-1].failure
+    port = fleet.placement.port
+    with Keystone(calls=15) as keystone, PlacementProxy(port, keystone=keystone) as proxy:
+        keystone.placement, settings["auth_url"] = proxy.endpoint, keystone.url
+        if password == PASSWORD:
+            fills_the_fleet(fleet, settings)
+            assert proxy.seen == {"unauthorized"}
+        else:
+            assert "Placement is not available" in failure(fleet, settings)

@@ -73,6 +73,17 @@ def test_the_last_alternate_is_asked_about_beside_the_claim(fleet):
     assert fleet.host_of(name) == ["p1"]
 
 
+def test_the_trait_of_a_nested_provider_is_not_missed_on_its_host(fleet):
+    cards, versions = {"CUSTOM_CARD": 1}, [{"hypervisor_version": number} for number in range(2)]
+    fleet.placement.call("PUT", "/resource_classes/CUSTOM_CARD")
+    fleet.add("p1", report=versions[0], inventory=cards, traits=["CUSTOM_RARE"])
+    node = fleet.add("p2", report=versions[1])
+    fleet.placement.add_node(a_name(), cards, ["CUSTOM_RARE"], parent=node)
+    worker = a_worker(fleet, policy=BY_VERSION)
+    for specs in ({}, {"resources1:CUSTOM_CARD": "1", "trait1:CUSTOM_RARE": "required"}):
+        assert worker.hosts("req-1", [a_name()], 512, extra_specs=specs) == ["p2"]
+
+
 def test_a_host_whose_devices_are_claimed_is_not_asked_about(fleet):
     with_cards(fleet, ("p1", "p2", "p3"), 2)
     worker = a_worker(fleet)
@@ -201,6 +212,7 @@ def test_hosts_that_a_full_list_had_no_place_for_are_asked_about(fleet):
     for worker, other in zip(workers, ("p4", "p5"), strict=True):
         (host,) = worker.hosts("req-2", [a_name()], 512, extra_specs=SLOW, ignore_hosts=[other])
         assert {host, other} == {"p4", "p5"}
+        assert worker.hosts("req-3", [a_name()], 512, extra_specs=SLOW) == ["p5"]
     with pytest.raises(errors.NoValidHost):
         worker.hosts("req-9", [a_name()], extra_specs=SLOW, ignore_hosts=["p4", "p5"])
 
