@@ -1,6 +1,5 @@
 """Devices that a real Placement counts: which of its offers are claimed."""
 
-import contextlib
 import json
 
 import pytest
@@ -37,17 +36,19 @@ def a_card():
 
 
 @pytest.mark.parametrize(
-    ("enabled", "hosts"), [("PciPassthroughFilter", []), ("NUMATopologyFilter", ["p1"])]
+    ("enabled", "hosts"), [("PciPassthroughFilter", ["p2"]), ("NUMATopologyFilter", ["p1", "p2"])]
 )
-def test_devices_are_compared_where_a_filter_does(fleet, enabled, hosts):
-    in_use, free, name = a_name(), a_name(), a_name()
+@pytest.mark.parametrize("free_ram_mb", [MB, 4 * MB], ids=["alternate", "best"])
+def test_devices_are_compared_where_a_filter_does(fleet, enabled, hosts, free_ram_mb):
+    card, of_nobody = a_name(), a_name()
     fleet.placement.call("PUT", f"/resource_classes/{CARD}")
-    node = fleet.add("p1", report={"pci_stats": pools(free)})
-    fleet.placement.add_node(in_use, {CARD: 1}, OWNED, parent=node)
+    node = fleet.add("p1", report={"pci_stats": pools(of_nobody), "free_ram_mb": free_ram_mb})
+    fleet.placement.add_node(a_name(), {CARD: 1}, OWNED, parent=node)
+    node = fleet.add("p2", report={"pci_stats": pools(card)})
+    fleet.placement.add_node(card, {CARD: 1}, OWNED, parent=node)
     worker = a_worker(fleet, policy={"enabled_filters": [enabled]})
-    with contextlib.suppress(errors.NoValidHost):
-        worker.select("req-1", [name], MB // 8, **a_card())
-    assert fleet.host_of(name) == hosts
+    (row,) = worker.select("req-1", [a_name()], MB // 8, **a_card())
+    assert sorted(each.service_host for each in row) == hosts
 
 
 @BOTH

@@ -75,7 +75,6 @@ def test_a_private_authority_is_trusted_if_it_is_named(fleet, authority, tmp_pat
 
 
 def failure(fleet, settings):
-    """The reason of a refusal in the record of the decision."""
     three_hosts(fleet)
     worker = Worker(fleet.database, settings)
     with pytest.raises(errors.NoValidHost):
