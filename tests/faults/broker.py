@@ -62,5 +62,8 @@ def connections_silent(world: World, *, fast_path: bool) -> None:
             ending.enter_context(world.changed(number, options=options))
         world.load.wait_for_answers(1)
         cable.silence()
+        began = time.monotonic()
         time.sleep(UNDER_WAY_SECONDS)
         world.mended()
+        world.silent_seconds[fast_path] = world.load.recovery_seconds(began, began)
+    assert fast_path or world.silent_seconds.get(True, 0.0) <= 1.2 * world.silent_seconds[False]

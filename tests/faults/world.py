@@ -99,6 +99,8 @@ class World:
         self.database_url = mariadb.url(self.database, ACCOUNT)
         url = self.database_url.replace(f":{mariadb.port}/", f":{proxy.port}/")
         self.mended_at: float | None = None
+        #: Times to the first answer after silence, by whether the fast path is used.
+        self.silent_seconds: dict[bool, float] = {}
         self.sites: list[Deployment] = []
         for name in ("one", "two"):
             (folder / name).mkdir()
