@@ -198,7 +198,6 @@ class OnWorkers(OnBus):
             self.tell(f"warning: {text}")
 
     def console(self) -> Paper:
-        """Where people read the result."""
         console = Paper(file=self.app.stdout)
         if not console.is_terminal and "COLUMNS" not in os.environ:
             console = Paper(file=self.app.stdout, width=WIDTH_IF_NO_TERMINAL)

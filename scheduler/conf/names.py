@@ -58,7 +58,6 @@ class Setting:
 
 
 def section(group: str) -> str | None:
-    """*group* as the library's functions take it."""
     return None if group == DEFAULT else group
 
 

@@ -84,7 +84,6 @@ class Counters:
             self._samples.add(metric, 1, *labels)
 
     def set(self, metric: Metric, value: float, *labels: str) -> None:
-        """Remember a value that changes now and then."""
         with self._lock:
             self._samples.set(metric, value, *labels)
 

@@ -298,7 +298,6 @@ class WireObject:
 
 
 def envelope(name: str, version: str, data: dict[str, Any]) -> dict[str, Any]:
-    """*data* as the wire form of *name*."""
     return {
         registry.NAME_KEY: name,
         registry.NAMESPACE_KEY: registry.NAMESPACE,

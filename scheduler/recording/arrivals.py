@@ -16,7 +16,6 @@ from scheduler.replay.workload import Arrival, HostEvent, Workload
 
 
 def is_recording(path: Path) -> bool:
-    """True for a segment of a recording, by its name."""
     return path.name.endswith(SUFFIX)
 
 

@@ -45,7 +45,6 @@ class RecordedTable:
         self._contents: dict[int, Any] = {}
 
     def apply(self, line: Line) -> None:
-        """Change the table as *line* tells."""
         if line["full"]:
             self._contents = {}
             if len(self.table):

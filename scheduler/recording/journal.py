@@ -6,6 +6,7 @@ waits, a decision is left out, and the next line begins anew with all hosts afte
 
 import contextlib
 import os
+import time
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -33,6 +34,8 @@ SEGMENT_SECONDS: Final = 3600.0
 CLOSE_SECONDS: Final = 5.0
 #: Waking the thread for each line would take as long as writing it.
 WRITE_SECONDS: Final = 0.1
+#: Pause after lines were lost, as the next line has all hosts: 0.3 s for 10,000.
+PAUSE_SECONDS: Final = 10.0
 _HEARD: Final = "service_last_seen"
 #: Names of the values of a row; documents are the last of them.  Others need another VERSION.
 VALUES: Final = (*(each for each in COLUMN_TYPES if each != _HEARD), *POOL_PARSERS)
@@ -53,7 +56,7 @@ class Journal:
         #: Reason for which lines were lost, their number, and that of decisions missing before.
         self._failures = deque[tuple[str, int, int]]()
         self._is_full_due = True
-        self._began_at = float("-inf")
+        self._began_at = self._paused_until = float("-inf")
         self._settings: Settings | None = None
         self._bounds: Any = None
         self._seen = _Seen()
@@ -109,7 +112,9 @@ class Journal:
         request, _record, _settings, now, _rows, _room = asked
         self._note_failures()
         if len(self._waiting) >= WAITING:
-            self._leave_out("the disk is too slow")
+            self._pause("the disk is too slow")
+        if time.monotonic() < self._paused_until:
+            self._leave_out()
             return None
         reservations = self._driver.host_manager.reservations
         own = reservations.of(request.instance_uuids or (request.spec.instance_uuid,))
@@ -127,18 +132,23 @@ class Journal:
                     freeze_objects(table)
         except Exception as error:  # a decision is worth more than its recording
             LOG.exception("A decision could not be recorded")
-            self._leave_out(str(error))
+            self._pause(str(error))
+            self._leave_out()
             return None
         return {**line, **self._question(asked)}
 
     def _note_failures(self) -> None:
         while self._failures:
-            self._leave_out(*self._failures.popleft())
+            why, count, before = self._failures.popleft()
+            self._leave_out(count, before)
+            self._pause(why)
 
-    def _leave_out(self, why: str, count: int = 1, before: int = 0) -> None:
+    def _leave_out(self, count: int = 1, before: int = 0) -> None:
         self.gaps += not self._gap
         self.left_out, self._gap = self.left_out + count, self._gap + count + before
-        self._is_full_due = True
+
+    def _pause(self, why: str) -> None:
+        self._is_full_due, self._paused_until = True, time.monotonic() + PAUSE_SECONDS
         if not self._is_failing:
             self._is_failing = True
             LOG.warning("Decisions are not recorded: %s", why)

@@ -109,7 +109,6 @@ class CallMonitor:
             threading.Thread(target=self._run, name="call-monitor", daemon=True).start()
 
     def forget(self, incoming: Any) -> None:
-        """The work on *incoming* is over."""
         with self._lock:
             self._watched.pop(incoming, None)
 

@@ -97,7 +97,6 @@ class Facts:
         return [(each, found) for each, found in sums if (found < each.least) != each.is_ban]
 
     def _time(self, need: Need) -> np.ndarray:
-        """The times that the facts in *need* are of."""
         of_kind = self._column(_AT, need.kind)
         if len(need.names) != 1:
             return of_kind

@@ -9,6 +9,7 @@ import json
 import math
 import random
 import resource
+import time
 
 import pytest
 
@@ -171,6 +172,7 @@ def test_what_is_known_of_a_large_fleet_is_kept_from_the_garbage_collector(tmp_p
 
 
 def test_after_a_gap_everything_is_told_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr("scheduler.recording.journal.PAUSE_SECONDS", 0.5)
     fleet = a_fleet()
     journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
     fleet.place(a_request(), UUIDS[:1])
@@ -178,6 +180,7 @@ def test_after_a_gap_everything_is_told_anew(tmp_path, monkeypatch):
         full.setattr("scheduler.recording.journal.WAITING", 0)
         for number in (1, 2, 3):
             fleet.place(a_request(), UUIDS[number : number + 1])
+    time.sleep(0.5)
     play(fleet)
     journal.close()
     assert (journal.gaps, journal.left_out) == (1, 3)
@@ -206,13 +209,22 @@ def a_full_disk(folder):
 
 
 @pytest.mark.parametrize("fault", [no_folder, a_full_disk])
-def test_what_could_not_be_written_is_a_gap_and_leaves_no_file(tmp_path, caplog, fault):
+def test_what_could_not_be_written_is_a_gap_and_leaves_no_file(
+    tmp_path, caplog, monkeypatch, fault
+):
+    """All hosts are only tried to be written now and then."""
     folder, fleet = tmp_path / "away", a_fleet()
+    monkeypatch.setattr("scheduler.recording.journal.PAUSE_SECONDS", 1.0)
     journal = Journal(fleet.driver, Writer(folder, "worker", 1, 100))
     asked = itertools.count(23)
     with fault(folder):
         wait_until(lambda: fleet.place(a_request()) and next(asked) and journal.left_out > 4, 10)
     assert caplog.text.count("Decisions are not recorded") == 1
+    before = journal.left_out
+    fleet.place(a_request())
+    next(asked)
+    assert journal.left_out == before + 1
+    time.sleep(1.0)
     play(fleet)
     journal.close()
     tally = judged(*sorted(folder.glob("*.gz"))).tally
