@@ -116,7 +116,6 @@ class World:
         return self.sites[number].start_scheduler(*arguments, extra_environment=path)
 
     def start_again(self, number: int) -> None:
-        """Start a scheduler that has ended."""
         self.schedulers[number] = self.begin(number).wait_ready()
 
     @contextlib.contextmanager

@@ -16,7 +16,6 @@ class Collector(LoopbackServer):
         super().__init__(_Call)
 
     def of_service(self, service: str) -> list[Span]:
-        """Those of one service so far."""
         return [span for name, span in list(self.spans) if name == service]
 
 

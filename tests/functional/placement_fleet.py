@@ -86,7 +86,6 @@ class Fleet:
         return sorted(host for host, node in self.nodes.items() if node in found)
 
     def used_mb(self) -> dict[str, int]:
-        """Memory allocated per host."""
         return {host: self.placement.used(node)["MEMORY_MB"] for host, node in self.nodes.items()}
 
 

@@ -123,7 +123,6 @@ def text(page, element):
 
 
 def choose(page, element, value):
-    """Set a field as a person does."""
     page.run(
         f"(field => {{ field.value = {json.dumps(value)}; field.focus();"
         " field.dispatchEvent(new Event('input')); field.dispatchEvent(new Event('change')); })"

@@ -91,7 +91,6 @@ class MariaDB(PrivateServer):
         ]
 
     def answers(self) -> bool:
-        """Whether the tests' user can log in."""
         try:
             self._ask("SELECT 1")
         except pymysql.OperationalError:

@@ -58,7 +58,6 @@ class PostgreSQL(PrivateServer):
         return [str(programs.find(programs.POSTGRES)), "-D", str(self._data), *options]
 
     def answers(self) -> bool:
-        """Whether the tests' user can log in."""
         try:
             self._ask("SELECT 1")
         except psycopg.OperationalError:

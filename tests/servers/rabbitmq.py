@@ -66,7 +66,6 @@ class RabbitMQ(PrivateServer):
         }
 
     def answers(self) -> bool:
-        """Whether a client can log in."""
         with self.connect() as connection:
             try:
                 connection.connect()

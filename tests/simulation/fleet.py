@@ -65,7 +65,6 @@ class Fleet:
         self.server.write({INSTANCES: {row.id: row}})
 
     def delete(self, uuid: str) -> None:
-        """The instance is gone."""
         self.change(uuid, deleted=self.ids[uuid], deleted_at=self._now(), vm_state="deleted")
 
     def report(self, host: str) -> None:

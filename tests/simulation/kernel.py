@@ -161,7 +161,6 @@ class Kernel:
         process.frozen = True
 
     def thaw(self, process: Process) -> None:
-        """Let it go on."""
         process.frozen = False
         self._ready.extend(process.held)
         process.held.clear()

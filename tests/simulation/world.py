@@ -129,8 +129,6 @@ class Scheduler:
 
 
 class World:
-    """All of one run."""
-
     def __init__(self, plan: Plan, tell: Callable[[str, str], None] | None = None) -> None:
         self.plan = plan
         self.kernel = Kernel(plan.schedule, MOST_STEPS, plan.stick, plan.slow, plan.tick)

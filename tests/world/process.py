@@ -187,7 +187,6 @@ class Daemon:
 
     @property
     def pid(self) -> int:
-        """The main process."""
         return self._process.pid
 
     @property

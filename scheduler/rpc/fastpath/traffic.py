@@ -102,7 +102,6 @@ class Receiver:
         return True
 
     def _incoming(self, request: dict[str, Any], unique_id: Any) -> Any:
-        """The library's form of *request*."""
         poller, prefix = self._poller, messages.CONTEXT_PREFIX
         names = [name for name in request if name.startswith(prefix)]
         context = {name[len(prefix) :]: request.pop(name) for name in names}

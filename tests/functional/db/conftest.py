@@ -49,5 +49,4 @@ def database(request):
 
 @pytest.fixture(params=["mariadb", "postgresql"])
 def empty_url(request):
-    """The URL of a database without tables."""
     return str(request.getfixturevalue(f"{request.param}_url"))

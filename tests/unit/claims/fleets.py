@@ -85,7 +85,6 @@ class Fleet:
         self.change(name, host, host=host, node=host, vm_state=state, task_state=None)
 
     def delete(self, name: str, host: str | None = None) -> None:
-        """The instance is gone."""
         values = {"deleted": tables.instances.c.id, "deleted_at": self.now(), "vm_state": "deleted"}
         self.change(name, host, **values)
 

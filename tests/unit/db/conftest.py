@@ -22,5 +22,4 @@ def conn(database: Database) -> Iterator[Connection]:
 
 @pytest.fixture
 def empty_url(tmp_path: pathlib.Path) -> str:
-    """The URL of a database without tables."""
     return f"sqlite:///{tmp_path}/empty.sqlite"

@@ -21,7 +21,6 @@ class World:
         return select_if_any(self.driver, memory_mb, *uuids)
 
     def fill(self):
-        """The periodic task runs."""
         self.driver.run_periodic_tasks(None)
 
 
