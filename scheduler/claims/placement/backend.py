@@ -253,12 +253,12 @@ class _Claiming(backend.Claiming):
             refused = self._claim_each(wanted, decided.selections)
         finally:
             are_granted.exception()  # nobody else may look at the offers until then
-        if refused is not None:
+        if refused is not None and not offers.is_to_be_listed:
             there = [each.node for each in self._held.values()].count(refused.node)
             is_beaten = not self._held  # else the request itself may have taken it
             offers.note_refused_claim(refused.node, refused.request, there, is_beaten=is_beaten)
             return backend.Lost(is_race=is_beaten)
-        if not are_granted.result():
+        if refused is not None or not are_granted.result():
             return self._lost()
         if wanted and is_compared(self._request.spec, self._filters):
             compare_alternates(self._request.spec, self._host_manager, decided, offers.known)
