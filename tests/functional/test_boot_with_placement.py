@@ -55,8 +55,7 @@ def test_allocations_follow_the_servers(deployment, transport_url, mariadb_url, 
     settings = {**SETTINGS, "placement": placement_server.settings}
     cloud = deployment(transport_url, mariadb_url, settings=settings)
     cloud.start(HOSTS, "--build-seconds", "0", "--fail-rate", "0.4", "--seed", "5")
-    found = databases.query(mariadb_url, "SELECT host, uuid FROM compute_nodes WHERE deleted = 0")
-    node_of = {row["host"]: row["uuid"] for row in found}
+    node_of = databases.nodes(mariadb_url)
     for node in node_of.values():
         placement_server.add_node(node, INVENTORY, ["OWNER_NOVA"])
 

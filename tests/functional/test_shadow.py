@@ -14,9 +14,8 @@ from oslo_config import cfg
 from scheduler.rpc import transport as rpc_transport
 from scheduler.rpc.connection import MOST_COPIES
 from scheduler.rpc.dispatcher import BaseAPI
-from tests.functional.test_boot_with_placement import nodes
 from tests.waiting import wait_until
-from tests.world import fleet
+from tests.world import databases, fleet
 from tests.world.booting import boot
 from tests.world.calling import a_request, crowd
 from tests.world.connection import RawCaller
@@ -150,7 +149,7 @@ def test_a_shadow_agrees_with_the_scheduler_beside_it(
     cloud = deployment(transport_url, mariadb_url, settings=settings)
     cloud.start(HOSTS, "--build-seconds", "0")
     if claims == "placement":
-        for node in nodes(mariadb_url).values():
+        for node in databases.nodes(mariadb_url).values():
             placement.add_node(node, INVENTORY, ["OWNER_NOVA"])
     shadow = cloud.start_scheduler("--shadow").wait_ready()
     servers = [each for _ in range(3) for each in boot(cloud, "m1.tiny", "--count", "2")]
