@@ -83,6 +83,16 @@ class _Logger(logging.Logger):
         return is_shown and not self.disabled
 
 
+def _own_log_locks() -> None:
+    """Lock the logs of a forked process for itself.
+
+    Under eventlet locks are pipes: who was killed in a line would leave it locked for all others.
+    """
+    for logger in (logging.root, *logging.root.manager.loggerDict.values()):
+        for handler in getattr(logger, "handlers", ()):
+            handler.createLock()
+
+
 def activate(backend: str) -> None:
     """Patch the standard library if *backend* is eventlet, and fix oslo.service's back end."""
     # Whatever imports eventlet first, also with threads, announces that it is in bugfix mode.
@@ -90,6 +100,7 @@ def activate(backend: str) -> None:
     if backend == EVENTLET:
         importlib.import_module("eventlet").monkey_patch(os=False)
         logging.setLoggerClass(_Logger)
+        os.register_at_fork(after_in_child=_own_log_locks)
         # psycopg's own way of waiting for PostgreSQL would stop every greenlet, also the one
         # that holds the lock being waited for.
         os.environ.setdefault("PSYCOPG_WAIT_FUNC", "wait_selector")

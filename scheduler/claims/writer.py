@@ -278,7 +278,6 @@ def _consumers(batch: Iterable[Write]) -> list[str]:
 
 
 def _values(one: Write, moves: Mapping[Key, Move]) -> Iterator[Values]:
-    """The rows of the claims of one request."""
     decided = one.decided
     for reservation, selections in zip(decided.reservations, decided.selections, strict=True):
         terms, (host, node) = reservation.terms, reservation.key

@@ -100,7 +100,6 @@ class WhatIf(bus.OnWorkers, Text):
 
 
 def _who_remembers(daemons: Daemons, name: str) -> Worker:
-    """The worker that decided the request latest."""
     found = [each for each in daemons.all("explain", name=name) if each.result]
     if not found:
         raise errors.InvalidRequest(

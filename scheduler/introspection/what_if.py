@@ -45,7 +45,6 @@ class Overlay:
 
     @classmethod
     def from_values(cls, conf: Any, values: Mapping[Name, Any]) -> Self:
-        """*conf* with other *values*, by group and name."""
         groups: dict[str, dict[str, Any]] = {}
         for (group, name), value in values.items():
             groups.setdefault(group, {})[name] = value

@@ -212,7 +212,6 @@ class HostCell:
 
     @property
     def free_pinnable(self) -> frozenset[int]:
-        """The pinnable CPUs that no guest is pinned to."""
         return self.pinnable - self.pinned
 
     @property

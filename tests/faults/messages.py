@@ -81,7 +81,6 @@ def delivered_twice(world: World) -> None:
 
 
 def poison(world: World) -> None:
-    """Bodies that nobody can read."""
     with RawCaller(world.rabbitmq.url()) as caller:
         for body in POISON:
             caller.publish(body)

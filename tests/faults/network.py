@@ -38,7 +38,6 @@ class Cable:
         return [(self._ends[0], []), (self._ends[1], self._enter)]
 
     def cut(self) -> None:
-        """Lose what either end sends from now on."""
         for other, (device, enter) in zip((2, 1), self._sides(), strict=True):
             to = [f"{self._network}.{other}", "dev", device]
             _run([*enter, "ip", "neighbour", "replace", *to, "lladdr", NOBODY, "nud", "permanent"])

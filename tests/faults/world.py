@@ -111,7 +111,6 @@ class World:
     def begin(
         self, number: int, *arguments: str, environment: Mapping[str, str] | None = None
     ) -> Daemon:
-        """Begin to start a scheduler."""
         path = {"PYTHONPATH": str(REPOSITORY), **(environment or {})}
         return self.sites[number].start_scheduler(*arguments, extra_environment=path)
 

@@ -26,7 +26,6 @@ def pools(*providers):
 
 
 def a_card():
-    """One card, as conductors ask for it."""
     request = objects.InstancePCIRequest(
         count=1, spec=[{"vendor_id": "8086"}], alias_name="card", request_id=REQUEST_ID
     )

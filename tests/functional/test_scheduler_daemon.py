@@ -57,7 +57,6 @@ def tables(sqlite_url):
 
 @pytest.fixture
 def api(tmp_path, transport_url):
-    """A caller on the test's bus."""
     with scheduler_api(tmp_path, transport_url) as made:
         yield made
 

@@ -81,7 +81,6 @@ class Site:
         return {name: ready for name, ready in found.items() if name.startswith(QUEUE)}
 
     def copies(self):
-        """Requests that the shadow has decided."""
         done = self.cloud.run("nova-scheduler-manage", "shadow", "report", "-f", "json")
         waiting = re.search(r"(\d+) requests have no outcome", done.stderr)
         if "No worker of" in done.stderr:  # it is too busy to answer

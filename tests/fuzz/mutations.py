@@ -13,14 +13,12 @@ MARK = "nova_object."
 
 
 def deep(levels: int, inner: Any = 1) -> Any:
-    """A list of lists, that deep."""
     for _ in range(levels):
         inner = [inner]
     return inner
 
 
 def deep_dict(levels: int) -> Any:
-    """A dict of dicts, that deep."""
     inner: Any = {}
     for _ in range(levels):
         inner = {"k": inner}

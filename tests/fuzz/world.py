@@ -256,7 +256,6 @@ class World:
         self.renew()
 
     def renew(self) -> None:
-        """Forget what the inputs have changed."""
         database = self._databases.main
         builds = direct_builds(self.conf, database, Compute(), self._notifier)
         self.manager = build_manager(self.conf, self._databases, builds=builds)

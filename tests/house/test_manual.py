@@ -19,7 +19,6 @@ PROGRAMS = ("nova-compute-stub", "nova-conductor-stub", "nova-scheduler", "nova-
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """What ``make manual`` would write."""
     folder = tmp_path_factory.mktemp("manual")
     command = [sys.executable, "-m", "manual", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

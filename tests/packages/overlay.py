@@ -20,7 +20,6 @@ HOME=/root chroot root bash -e /root/script
 
 
 def run(*command: str, cwd: Path, seconds: int) -> str:
-    """What a command prints; it must succeed."""
     done = subprocess.run(
         command, cwd=cwd, timeout=seconds, capture_output=True, text=True, check=False
     )

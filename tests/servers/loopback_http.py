@@ -61,7 +61,6 @@ class QuietHandler(http.server.BaseHTTPRequestHandler):
     do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815
 
     def body(self) -> bytes:
-        """What came with the call."""
         return self.rfile.read(int(self.headers.get("content-length", 0)))
 
     def send(

@@ -57,7 +57,6 @@ class Bus:
         return message
 
     def acknowledge(self, message: Message) -> None:
-        """It is not delivered again."""
         self._unacknowledged.pop(message, None)
 
     def lost_consumer(self, process: Process) -> None:

@@ -62,7 +62,6 @@ class Kernel:
     # --- tasks ---------------------------------------------------------------------------
 
     def spawn(self, process: Process, name: str, work: Callable[..., None], *args: Any) -> Task:
-        """Begin *work* as a task of *process*."""
         slow = self._slow if self._draw() < self._slow else 0.0
         self._count += 1
         task = Task(self._count, name, process, slow)
@@ -157,7 +156,6 @@ class Kernel:
         heapq.heappush(self._timers, (when, self._count, call))
 
     def freeze(self, process: Process) -> None:
-        """Stop a process as SIGSTOP does."""
         process.frozen = True
 
     def thaw(self, process: Process) -> None:

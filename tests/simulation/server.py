@@ -23,7 +23,6 @@ class Row(types.SimpleNamespace):
     seq: int
 
     def but(self, **changes: Any) -> "Row":
-        """The next version."""
         return Row(**{**self.__dict__, **changes})
 
     @property

@@ -215,7 +215,6 @@ class Bus:
         return sum("Traceback (most recent" in line for line in lines)
 
     def close(self) -> None:
-        """End everything that was started here."""
         for each in self._callers:
             each.close()
         if self._looking is not None:

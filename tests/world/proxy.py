@@ -47,7 +47,6 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """Cut every connection that is open."""
         for each in list(self._connected):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)

@@ -100,7 +100,6 @@ class Requester:
         return cls(project_id, user_id, found)
 
     def within(self, seconds: float) -> Self:
-        """The same with so much time from now on."""
         return replace(self, ends_at=time.monotonic() + seconds)
 
 
@@ -222,7 +221,6 @@ class PlacementClient(ServiceClient):
         return self.read(f"/resource_providers/{provider}/{part}", VERSION, requester)[part]
 
     def delete(self, consumer: str, requester: Requester) -> None:
-        """Take from *consumer* whatever it has."""
         response = self._call("DELETE", f"/allocations/{consumer}", READING_VERSION, requester)
         if response.status_code not in (NO_CONTENT, NOT_FOUND):
             raise Unavailable(_error_text(response))

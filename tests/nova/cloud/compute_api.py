@@ -83,7 +83,6 @@ class ComputeApi:
         return wait_until(look, SETTLED_SECONDS, lambda: f"{name} in {states}: {self.server(name)}")
 
     def servers(self) -> dict[str, dict[str, Any]]:
-        """All, by name."""
         return {each["name"]: each for each in self.call("GET", "/servers/detail")["servers"]}
 
     def server(self, name: str) -> dict[str, Any]:

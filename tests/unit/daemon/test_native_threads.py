@@ -90,8 +90,8 @@ def test_they_go_on_while_a_decision_computes(tmp_path):
     assert b"WATCHDOG=1" in fed
 
 
-LOGGING = """
-import sys, time
+LOGGER = """
+import os, signal, sys, time
 from scheduler import concurrency
 concurrency.activate(concurrency.EVENTLET)
 import logging, eventlet
@@ -103,6 +103,8 @@ log.register_options(conf)
 conf([])
 log.setup(conf, "any")
 logger = logging.getLogger("any")
+"""
+LOGGING = """
 native, ended, counts = concurrency.native("threading"), False, [0, 0]
 
 def ask():
@@ -126,7 +128,23 @@ print(thread.join(60), thread.is_alive(), counts)
 
 
 def test_a_native_thread_may_log_while_levels_change():
-    command = [sys.executable, "-W", "ignore", "-c", LOGGING]
+    command = [sys.executable, "-W", "ignore", "-c", LOGGER + LOGGING]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
     assert ended.stdout.startswith("None False"), ended.stdout + ended.stderr
     assert not ended.stderr
+
+
+FORKED = """
+if not (child := os.fork()):
+    logging.root.handlers[0].acquire()
+    os.kill(os.getpid(), signal.SIGKILL)
+os.waitpid(child, 0)
+signal.alarm(10)
+logger.warning("the others go on")
+"""
+
+
+def test_a_process_killed_while_it_logs_keeps_no_other_from_logging():
+    command = [sys.executable, "-W", "ignore", "-c", LOGGER + FORKED]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert "the others go on" in ended.stdout
