@@ -219,7 +219,6 @@ class Daemon:
 
     @property
     def is_announced(self) -> bool:
-        """Whether ``READY=1`` was sent so far."""
         while self.notified.receive(0):
             pass
         return "READY=1" in self.notified.messages
@@ -250,8 +249,10 @@ class Daemon:
 
     def kill(self) -> None:
         """End it with all its workers at once, as a crash would."""
-        with contextlib.suppress(ProcessLookupError):  # the whole group has ended already
+        try:
             os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:  # it has ended already, or has no group of its own yet
+            self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
     def close(self) -> None:
