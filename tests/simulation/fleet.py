@@ -60,7 +60,6 @@ class Fleet:
         self.server.write({INSTANCES: {number: row}})
 
     def change(self, uuid: str, **values: Any) -> None:
-        """Write *values* about an instance."""
         row = self.instance(uuid).but(updated_at=self._now(), **values)
         self.server.write({INSTANCES: {row.id: row}})
 

@@ -41,7 +41,6 @@ class ModelConnection:
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[None]:
-        """A transaction that an error rolls back."""
         one = self._transaction = self.server.begin(self.server.kernel.current.process)
         self.server.used(one)
         try:

@@ -176,7 +176,6 @@ class Engine:
             self.manager.driver.run_periodic_tasks(get_admin_context())
 
     def look(self) -> tuple[look.Sample, Counter[str]]:
-        """A look at the process and the tables."""
         sample, types = look.own()
         return {**sample, **look.rows(self.databases.main, self.counts["hosts replaced"])}, types
 

@@ -34,7 +34,7 @@ READING_VERSION: Final = "1.28"
 ATTEMPTS: Final = 10
 CONCURRENT: Final = "placement.concurrent_update"
 CONSUMER_CONFLICT: Final = "consumer generation conflict"
-OK, NO_CONTENT, NOT_FOUND, BROKEN = 200, 204, 404, 500
+OK, NO_CONTENT, UNAUTHORIZED, NOT_FOUND, BROKEN = 200, 204, 401, 404, 500
 NOT_ACCEPTABLE: Final = "HTTP 406: "
 #: Limits of pauses: before a call is made again, and where a server asks for a later one.
 LONGEST_PAUSE_SECONDS, LONGEST_OBEYED_SECONDS = 2.0, 5.0
@@ -165,6 +165,8 @@ class ServiceClient:
                     raise Unavailable(str(error)) from error
                 problem = str(error)
             else:
+                if response.status_code == UNAUTHORIZED and attempt == 1:
+                    continue  # with a token that is newer than what replaced the first one
                 if response.status_code < BROKEN:
                     return response
                 problem, asked = _error_text(response), response.headers.get("Retry-After", "")

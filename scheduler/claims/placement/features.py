@@ -49,7 +49,6 @@ class Features:
         return amounts
 
     def traits(self) -> set[str]:
-        """Traits that any provider in the tree may have."""
         found = {traits.get(self._value(name)) for name, traits in _TRAITS.items()}
         if self._value("hw:tpm_version"):
             found.add(_TPM_MODELS.get(self._value("hw:tpm_model") or "tpm-tis"))

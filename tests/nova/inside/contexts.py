@@ -11,7 +11,6 @@ PROJECT = "project"
 
 
 def admin() -> Any:
-    """Nova's own services."""
     return context.get_admin_context()
 
 

@@ -22,7 +22,6 @@ RESTARTS = {
 
 
 def copied(database):
-    """All rows of the tables of claims."""
     with database.read() as conn:
         return {each: conn.execute(sa.select(each)).mappings().all() for each in TABLES}
 

@@ -177,6 +177,11 @@ def test_conflicts_are_retried_so_many_times(refusals, calls, claimed):
     assert len(list(filter(None, pauses))) == calls // 2 - 1
 
 
+def test_a_call_whose_token_is_refused_is_made_once_more():
+    outcome, made, _pauses = claim(NOTHING, (401, {}), (204, None))
+    assert (outcome is None, len(made)) == (False, 3)
+
+
 def test_what_an_instance_had_is_given_back():
     later = {**BEFORE, "consumer_generation": 6}
     tries = [(200, later), None, (200, later), (409, CONCURRENT), (200, later), (204, None)]
@@ -193,7 +198,7 @@ def test_what_an_instance_had_is_given_back():
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        ((401, {}), "HTTP 401"),
+        ((403, {}), "HTTP 403"),
         ((302, None, {"Location": "http://[::1/"}), "Invalid IPv6 URL"),
         ((200, ["x"]), "a list, not an object"),
         ((200, b"[" * 10**5), "not JSON"),
