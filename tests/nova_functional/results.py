@@ -78,7 +78,6 @@ class Results:
         return self._of_mode[mode] / f"{name}.jsonl"
 
     def of(self, mode: str, modules: Sequence[str]) -> dict[str, Any]:
-        """The rows of all tests of *modules*."""
         return {test: row for each in modules for test, row in read(self.path(mode, each)).items()}
 
     def regressions(self, modules: Sequence[str]) -> list[str]:

@@ -214,7 +214,6 @@ class Server:
                 wake()
 
     def write(self, writes: dict[str, dict[int, Row | None]]) -> None:
-        """Make *writes* what is committed."""
         self.seq += 1
         changes: list[Change] = []
         for table, several in writes.items():

@@ -209,7 +209,6 @@ class Worker:
             return Pending(claiming, self.driver.decide(request, record))
 
     def free_mb(self) -> dict[str, int]:
-        """What this worker thinks is free."""
         table = self.manager.table
         return {
             host: int(table.value(row, "free_ram_mb")) for (host, _node), row in table.rows.items()

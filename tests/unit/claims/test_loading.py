@@ -119,7 +119,7 @@ def test_a_placement_that_cannot_be_logged_in_to_stops_the_start(database):
     [
         pytest.param((406, {"errors": [{"detail": "Unacceptable version"}]}), True, id="too old"),
         pytest.param((200, {"versions": []}), False, id="right"),
-        pytest.param((401, None), False, id="refused"),
+        pytest.param((403, None), False, id="refused"),
         pytest.param(None, False, id="gone"),
     ],
 )

@@ -19,7 +19,6 @@ class Clock:
         return self._began_at + self.ahead_seconds
 
     def pass_by(self, seconds: float) -> None:
-        """Have so much time pass."""
         self.ahead_seconds += seconds
 
 
