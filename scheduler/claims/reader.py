@@ -87,7 +87,6 @@ class ClaimReader:
         self.want_all()
 
     def know(self, several: Collection[Pair]) -> None:
-        """These claims were read."""
         last, before = max(several, default=NONE), self.newest[0]
         if last[0] > before:
             self.skipped.update(range(max(before + 1, last[0] - SKIPPED_AT_MOST), last[0]))

@@ -44,7 +44,6 @@ class Write:
 
     @property
     def keys(self) -> list[Key]:
-        """The hosts of its instances, in order."""
         return [each.key for each in self.decided.reservations]
 
 

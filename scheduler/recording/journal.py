@@ -8,7 +8,7 @@ import contextlib
 import os
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -49,9 +49,12 @@ Asked = tuple[Request, DecisionRecord, Settings, float, np.ndarray | None, Mappi
 class Journal:
     """Watches decisions of *driver*; *writer* writes them on a thread without locks or logging."""
 
-    def __init__(self, driver: FilterScheduler, writer: Writer) -> None:
+    def __init__(
+        self, driver: FilterScheduler, writer: Writer, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._driver = driver
         self._writer = writer
+        self._clock = clock
         self._waiting = deque[Line]()
         #: Reason for which lines were lost, their number, and that of decisions missing before.
         self._failures = deque[tuple[str, int, int]]()
@@ -113,7 +116,7 @@ class Journal:
         self._note_failures()
         if len(self._waiting) >= WAITING:
             self._pause("the disk is too slow")
-        if time.monotonic() < self._paused_until:
+        if self._clock() < self._paused_until:
             self._leave_out()
             return None
         reservations = self._driver.host_manager.reservations
@@ -148,7 +151,7 @@ class Journal:
         self.left_out, self._gap = self.left_out + count, self._gap + count + before
 
     def _pause(self, why: str) -> None:
-        self._is_full_due, self._paused_until = True, time.monotonic() + PAUSE_SECONDS
+        self._is_full_due, self._paused_until = True, self._clock() + PAUSE_SECONDS
         if not self._is_failing:
             self._is_failing = True
             LOG.warning("Decisions are not recorded: %s", why)

@@ -65,7 +65,6 @@ class Facts:
                 column[[*values]] = [*values.values()]
 
     def take(self, node: str, amounts: Mapping[str, float]) -> None:
-        """Take *amounts* from what is free on *node*."""
         place = self.place_of(node)
         with self._lock:
             for name, amount in amounts.items():

@@ -98,7 +98,6 @@ class Memory:
         return found
 
     def is_granted(self, query: str, node: str) -> bool:
-        """True when Placement has granted *node* lately."""
         place, since = self.facts.place_of(node), max(time.monotonic() - self._seconds(), 0)
         with self._lock:
             return bool(self._of(query)[place] > since)

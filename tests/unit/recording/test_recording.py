@@ -9,7 +9,6 @@ import json
 import math
 import random
 import resource
-import time
 
 import pytest
 
@@ -18,7 +17,7 @@ from scheduler.hosts.columns import CHANGED_BY_RESERVATIONS, COLUMN_TYPES
 from scheduler.hosts.instances import TrackedInstance
 from scheduler.recording.arrivals import read_arrivals, recorded_fleet
 from scheduler.recording.checking import Recheck, RecordedTable
-from scheduler.recording.journal import Journal
+from scheduler.recording.journal import PAUSE_SECONDS, Journal
 from scheduler.recording.merging import Anonymous, merged
 from scheduler.recording.segments import NAMES, Segment, Writer, save
 from scheduler.replay.run import Run
@@ -26,7 +25,7 @@ from scheduler.replay.run import play as play_all
 from scheduler.replay.virtual_fleet import VirtualFleet
 from tests.builders import a_conf, a_request
 from tests.unit.replay.test_virtual_fleet import UUIDS
-from tests.waiting import wait_until
+from tests.waiting import Clock, wait_until
 
 
 def a_fleet(**options):
@@ -172,15 +171,14 @@ def test_what_is_known_of_a_large_fleet_is_kept_from_the_garbage_collector(tmp_p
 
 
 def test_after_a_gap_everything_is_told_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr("scheduler.recording.journal.PAUSE_SECONDS", 0.5)
-    fleet = a_fleet()
-    journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
+    fleet, clock = a_fleet(), Clock()
+    journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100), clock)
     fleet.place(a_request(), UUIDS[:1])
     with monkeypatch.context() as full:
         full.setattr("scheduler.recording.journal.WAITING", 0)
         for number in (1, 2, 3):
             fleet.place(a_request(), UUIDS[number : number + 1])
-    time.sleep(0.5)
+    clock.now += PAUSE_SECONDS
     play(fleet)
     journal.close()
     assert (journal.gaps, journal.left_out) == (1, 3)
@@ -209,13 +207,10 @@ def a_full_disk(folder):
 
 
 @pytest.mark.parametrize("fault", [no_folder, a_full_disk])
-def test_what_could_not_be_written_is_a_gap_and_leaves_no_file(
-    tmp_path, caplog, monkeypatch, fault
-):
+def test_what_could_not_be_written_is_a_gap_and_leaves_no_file(tmp_path, caplog, fault):
     """All hosts are only tried to be written now and then."""
-    folder, fleet = tmp_path / "away", a_fleet()
-    monkeypatch.setattr("scheduler.recording.journal.PAUSE_SECONDS", 1.0)
-    journal = Journal(fleet.driver, Writer(folder, "worker", 1, 100))
+    folder, fleet, clock = tmp_path / "away", a_fleet(), Clock()
+    journal = Journal(fleet.driver, Writer(folder, "worker", 1, 100), clock)
     asked = itertools.count(23)
     with fault(folder):
         wait_until(lambda: fleet.place(a_request()) and next(asked) and journal.left_out > 4, 10)
@@ -224,7 +219,7 @@ def test_what_could_not_be_written_is_a_gap_and_leaves_no_file(
     fleet.place(a_request())
     next(asked)
     assert journal.left_out == before + 1
-    time.sleep(1.0)
+    clock.now += PAUSE_SECONDS
     play(fleet)
     journal.close()
     tally = judged(*sorted(folder.glob("*.gz"))).tally
