@@ -4,6 +4,7 @@
 constraints) and prints the path of its Python.  Only the standard library is needed here.
 """
 
+import configparser
 import contextlib
 import fcntl
 import hashlib
@@ -51,7 +52,7 @@ class Environment:
         """What the environment depends on: the exact versions, and the Python below it."""
         digest = hashlib.sha256(self.constraints.read_bytes()).hexdigest()
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        return " ".join([digest, version, *self.pinned]) + "\n"
+        return " ".join([digest, version, *self.pinned, *self.packages]) + "\n"
 
     @property
     def is_made(self) -> bool:
@@ -115,14 +116,19 @@ PLACEMENT = Environment(
     ("openstack-placement", "PyMySQL", "waitress", "pyuwsgi==2.0.30.post1"),
 )
 
+
+def _requirements_of_the_project() -> list[str]:
+    parser = configparser.ConfigParser()
+    parser.read(CHECKOUT / "setup.cfg", encoding="utf-8")
+    return parser["options"]["install_requires"].split()
+
+
 #: What Nova's functional tests need, and what this project needs beside them.
 _FOR_FUNCTIONAL_TESTS = (
-    *("PyMySQL", "psycopg2-binary", "python-barbicanclient"),
+    *("psycopg2-binary", "python-barbicanclient", "types-paramiko", "wsgi-intercept"),
     *("ddt", "fixtures", "gabbi", "microversion-parse", "oslo.vmware", "oslotest"),
     *("osprofiler", "requests-mock", "testresources", "testscenarios", "testtools"),
-    *("types-paramiko", "wsgi-intercept"),
-    *("eventlet", "numpy", "oslo.service[threading]", "prometheus-client", "rich"),
-    "psycopg[binary]",
+    *_requirements_of_the_project(),
 )
 #: Releases of Nova whose functional tests can be run.
 FUNCTIONAL_RELEASES = {
