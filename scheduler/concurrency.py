@@ -2,8 +2,7 @@
 
 The back end must be chosen and, for eventlet, the standard library patched, before
 ``oslo_messaging`` is imported anywhere (reference page service, section 11).  The entry points
-in ``cmd`` therefore import only this module and hand the name of the module that does the work
-to :func:`run`.
+in ``cmd`` therefore import only this module and hand the name of the one that works to :func:`run`.
 """
 
 import collections

@@ -197,8 +197,7 @@ class Notifier:
 
     Nothing is sent unless ``[oslo_messaging_notifications] driver`` names a driver and
     ``[notifications] notification_format`` includes the form.  Versioned payloads are envelopes
-    and go to topics of their own.  Neither an error nor a bus that does not answer reaches the
-    caller.
+    and go to topics of their own.  No error, nor a silent bus, reaches the caller.
     """
 
     def __init__(

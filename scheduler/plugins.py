@@ -91,8 +91,7 @@ def add_directory(directory: str) -> None:
 def site_class(directory: str, name: str, base: type, option: str) -> Any:
     """The class *name*, derived from *base*, of a file in *directory*; None without one.
 
-    Raises ConfigurationError, naming *option* and the file, if a file that may have it cannot be
-    imported.
+    Raises ConfigurationError, naming *option* and the file, if that cannot be imported.
     """
     add_directory(directory)
     importlib.invalidate_caches()

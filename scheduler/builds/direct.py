@@ -96,8 +96,7 @@ class InstanceRows:
 class DirectBuilds:
     """Builds that a driver finds the hosts for; it passes itself.
 
-    A failure of one server ends the build of that one only; it is written to its row, and a
-    notification is sent.
+    A failure of one server ends its build alone: its row has it, and a notification is sent.
     """
 
     rows: InstanceRows

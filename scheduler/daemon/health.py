@@ -1,8 +1,7 @@
 """Liveness and readiness of a worker: named checks, reported by the code that knows.
 
 A worker *lives* as long as ending it would not help: its requests get on and it listens.  It is
-*ready* when a request that came now would be taken from the bus and decided on a state that
-may be decided on.
+*ready* when a request that came now would be taken from the bus and decided on a good state.
 """
 
 import contextlib

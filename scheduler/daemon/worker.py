@@ -1,8 +1,7 @@
 """The life of a process of any program here: started in steps, ended in the reverse order.
 
 Reference page service, sections 2 and 3.  The launcher of either back end calls start, wait,
-stop and reset; everything that connects is made in start, as the process may have been forked
-before.
+stop and reset; whatever connects is made in start, as the process may have been forked.
 """
 
 import abc

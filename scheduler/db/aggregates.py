@@ -17,6 +17,7 @@ from scheduler.objects.fields import LARGEST_SIZE
 
 #: Modulus of the factors by which rows of one content count differently.
 _SPREAD = 1021
+_TABLES = (aggregates, aggregate_metadata, aggregate_hosts)
 
 
 def create(
@@ -117,15 +118,21 @@ def list_all(connection: Connection, *criteria: ColumnElement[bool]) -> list[obj
 
 
 class AggregateReader:
-    """The aggregates of one *database* without triggers, read again when they have changed."""
+    """The aggregates of one *database* without triggers, read again when they have changed.
+
+    Each read finds hosts that came, and all other changes; hosts that went are found beside the
+    reads.  They take a count of all members: 1.1 ms for 12,500 on MariaDB, all else 0.2 ms.
+    """
 
     def __init__(self, database: Database) -> None:
-        self._session = ReadSession(database)
+        self.database = database
+        self._session, self._beside = ReadSession(database), ReadSession(database)
         dialect = Dialect(database.dialect_name)
-        tables = (aggregates, aggregate_metadata, aggregate_hosts)
-        contents = (each for table in tables for each in _contents(dialect, table))
+        contents = (each for table in _TABLES for each in _contents(dialect, table))
         self._query = Compiled(database, sa.select(dialect.joined(*contents)))
+        self._count = Compiled(database, sa.select(sa.func.count(aggregate_hosts.c.id)))
         self._seen: str | None = None
+        self._members = 0
         self._found: Sequence[objects.Aggregate] = ()
 
     def read(self, *, full: bool = False) -> Sequence[objects.Aggregate]:
@@ -133,22 +140,31 @@ class AggregateReader:
         self._session.run(lambda connection: self._read(connection, full=full))
         return self._found
 
+    def read_beside(self, _now: object) -> tuple[()]:
+        """Have the next read find hosts that went; in another thread than that of the reads."""
+        if self._beside.run(self._count_members) != self._members:
+            self._seen = None
+        return ()
+
     def _read(self, connection: Connection, *, full: bool) -> None:
         contents: str = self._query.execute(connection).scalar_one()
         if full or contents != self._seen:
+            self._members = self._count_members(connection)
             self._found, self._seen = list_all(connection), contents
+
+    def _count_members(self, connection: Connection) -> Any:
+        return self._count.execute(connection).scalar_one()
 
 
 def _contents(dialect: Dialect, table: sa.Table) -> list[sa.ScalarSelect[Any]]:
     """Subqueries of values that differ after any change of *table*: number and sum of its rows.
 
-    Members of aggregates are inserted and deleted, and the ids of servers grow: there number and
-    highest id tell all, for a tenth of the price (12,500 members on MariaDB: 2 ms of 20).
+    Members of aggregates are inserted and deleted, and ids of servers grow: the highest tells.
     """
     if table is aggregate_hosts and dialect.name != "sqlite":
-        total: sa.ColumnElement[Any] = sa.func.max(table.c.id)
+        found: list[Any] = [sa.func.coalesce(sa.func.max(table.c.id), 0)]
     else:
         version = sa.cast(dialect.version(table, table.c), sa.BigInteger)
         total = sa.func.sum(version * (sa.cast(table.c.id, sa.BigInteger) % _SPREAD + 1))
-    found = sa.func.count(table.c.id), sa.func.coalesce(total, 0)
+        found = [sa.func.count(table.c.id), sa.func.coalesce(total, 0)]
     return [sa.select(each).scalar_subquery() for each in found]

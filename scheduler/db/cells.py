@@ -149,16 +149,10 @@ class CellsReader:
         if full or not self._members:
             self._update_members()
         how = {"full": full, "image_properties": self._weighs_images}
-        answers: dict[Member, Any] = {}
-        beside = self._aggregate_readers and in_thread(
-            functools.partial(self._read_aggregates, full=full)
-        )
+        answers = self._ask_all(lambda member: member.read(now, **how))
         try:
-            answers = self._ask_all(lambda member: member.read(now, **how))
-            of_all = beside.result() if beside else self._read_aggregates(full=full)
+            of_all = self._read_aggregates(full=full)
         except BaseException:
-            wait([beside] if beside else [])  # its session is for one at a time
-            self._aggregates = []  # what was read is not used
             for member in answers:
                 member.must_be_full = True
             raise
@@ -172,14 +166,16 @@ class CellsReader:
     def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
         """Heartbeats since the last call, read in another thread than that of the reads.
 
-        The next read tells which cells do not answer.
+        The next read tells what does not answer, and has the aggregates that lost hosts.
         """
         found: list[FleetChanges] = []
-        for member in [each for each in self._members.values() if each.is_asked]:
+        readers: list[FleetReader | AggregateReader] = [*self._aggregate_readers]
+        readers += (each.reader for each in self._members.values() if each.is_asked)
+        for reader in readers:
             try:
-                found += member.reader.read_beside(now)
+                found += reader.read_beside(now)
             except UNREADABLE as error:
-                LOG.debug("No heartbeats of %s: %s", member.reader.database.masked_url, error)
+                LOG.debug("Nothing read beside in %s: %s", reader.database.masked_url, error)
         return found
 
     def cell_health(self) -> Sequence[CellHealth]:

@@ -96,8 +96,7 @@ class Database:
 
         A server that is silent for *silence_timeout_seconds* is given up; 0: never.  The first
         connection is waited for *connect_seconds*, whatever the settings say; 0: as they say.
-        *option* is where *url* comes from.  Raises ConfigurationError, which names it, when the
-        URL cannot be used.
+        *option* is where *url* comes from; ConfigurationError names it if the URL is unusable.
         """
         defaults = {opt.name: opt.default for opt in oslo_db_options.database_opts}
         self._settings = {**defaults, **(settings or {})}

@@ -97,8 +97,7 @@ class FleetReader:
         """The changes since the last read (*now*: naive UTC), or everything.
 
         With *image_properties* those of the instances' images are part of the system metadata.
-        Raises oslo.db's errors when the database does not answer; after that, the next read is a
-        full one.
+        Raises oslo.db's errors when the database does not answer; then the next read is full.
         """
         heartbeats: fleet_poll.Heartbeats = {}
         if self._read_at is not None and not full:

@@ -265,14 +265,14 @@ class StampsPoll:
         self._nodes: Set[int] = frozenset()
         self._services = 0
         #: Another thread appends entries by timestamp, and the ids of the living nodes.
-        self._looked: deque[list[set[str]]] = deque(maxlen=1)
+        self._looked: deque[tuple[list[set[str]], Set[int]]] = deque(maxlen=1)
         self.late = 0
 
     def begin(self, connection: sa.Connection, now: datetime.datetime, services: int) -> None:
         """Note what is known with a full read of the same snapshot."""
         self._look(connection, now - max(LOOK_BACK, self._overlap))
-        *self._known, there = self._looked.popleft()
-        self._nodes, self._services = fleet_rows.numbers_of(there), services
+        self._known, self._nodes = self._looked.popleft()
+        self._services = services
         self._looked_at = self._read_at = now
         self.run(connection, now, services)
 
@@ -300,13 +300,13 @@ class StampsPoll:
     def _take_looked(self, news: News) -> None:
         if not self._looked:
             return
-        *looked, there = self._looked.popleft()
+        looked, there = self._looked.popleft()
         for kind, entries, known in zip(_STAMPED, looked, self._known, strict=True):
             late = fleet_rows.numbers_of(entries - known) - news[kind]
             self.late += len(late)
             news[kind] |= late
         self._known = [a | b for a, b in zip(looked, self._listed, strict=False)]
-        before, self._nodes = self._nodes, fleet_rows.numbers_of(there)
+        before, self._nodes = self._nodes, there
         news[fleet_rows.NODES] |= before ^ self._nodes
 
     def look_back(self, connection: sa.Connection, now: datetime.datetime) -> None:
@@ -317,7 +317,8 @@ class StampsPoll:
 
     def _look(self, connection: sa.Connection, since: datetime.datetime) -> None:
         found = self._look_query.execute(connection, since=_literal(since))
-        self._looked.append(_parts(found.scalar_one()))
+        *looked, there = _parts(found.scalar_one())
+        self._looked.append((looked, fleet_rows.numbers_of(there)))
 
 
 def _parts(answer: str) -> list[set[str]]:

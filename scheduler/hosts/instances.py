@@ -141,8 +141,7 @@ def _is_counted(terms: Terms, instance: Any, touched_at: float, reported_at: flo
     """True when the report counts the instance, which says that it is on the host.
 
     A build is counted before its later states are written.  A move is counted at some time, so
-    that only a report from clearly after it is trusted; one that stays on its host shows by its
-    flavor.
+    that only a report from clearly after it is trusted; one on its host shows by its flavor.
     """
     if terms.source_host is None:
         if instance.vm_state == BUILDING:

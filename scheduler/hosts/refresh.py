@@ -38,8 +38,8 @@ class SharedRun:
 
     Callers that come while a run is under way which began too early for them wait for the next
     one, and share it.  An error of a run is raised in every caller that shared it; a run that
-    failed serves nobody who comes later.  Before a run *gather* lets others come, who share it.
-    *clock* never goes back.
+    failed serves nobody who comes later.  Before a run *gather* lets others come, who share it, if
+    somebody has waited during the last one: a caller alone saves 0.17 ms.  *clock* never goes back.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class SharedRun:
         self._begun = 0
         self._finished = 0
         self._begun_at = NEVER
+        self._has_waiters = False
         #: When the latest run began that has finished without an error.
         self.good_since = NEVER
         self._last_error: BaseException | None = None
@@ -68,6 +69,7 @@ class SharedRun:
             is_shared = self._begun > self._finished and self._begun_at > since
             mine = self._begun + (not is_shared)
             while self._finished < mine and self._begun > self._finished:
+                self._has_waiters = True
                 self._changed.wait()
             if self._finished >= mine:
                 if self._last_error is not None:
@@ -86,7 +88,9 @@ class SharedRun:
     def _run(self, number: int) -> None:
         error: BaseException | None = None
         try:
-            self._gather()
+            if self._has_waiters:
+                self._has_waiters = False
+                self._gather()
             self._begun_at = self._clock()
             self._work()
         except BaseException as caught:

@@ -1,8 +1,7 @@
 """Reservations: what decisions took of hosts that the hosts do not report yet.
 
 A reservation stays subtracted from its host's row until the host's report includes the instance,
-the instance turns out to be elsewhere or gone, or it expires.  Those of a request that failed are
-released at once.
+the instance is elsewhere or gone, or it expires.  Those of a failed request end at once.
 """
 
 import contextlib

@@ -1,8 +1,7 @@
 """Smallest fleet that holds a workload, and largest workload that a fleet holds.
 
 A fleet holds a workload when it refuses no more requests of it than the whole fleet does.  Trials
-take away random hosts.  Each is a bisection, near the result of the first one; a play stops as soon
-as it fails.
+take away random hosts.  Each is a bisection, near the first result; a play ends as it fails.
 """
 
 import functools

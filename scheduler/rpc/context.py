@@ -228,8 +228,7 @@ class RequestContextSerializer(oslo_messaging.NoOpSerializer):
     def deserialize_context(self, ctxt: RequestContext | Mapping[str, Any]) -> RequestContext:
         """The context of a message, from now on the current one of this thread.
 
-        One that is a context already is current.  Raises InvalidRequest if a key of it holds what
-        it cannot hold.
+        A context already is current.  Raises InvalidRequest if a key holds what it cannot hold.
         """
         if isinstance(ctxt, RequestContext):
             return ctxt

@@ -1,6 +1,5 @@
 """What happens to schedulers, and what they meet when they start."""
 
-import functools
 import os
 import select
 import signal
@@ -15,7 +14,6 @@ from tests.faults.world import HOSTS, PAUSE_SECONDS, World
 from tests.waiting import wait_until
 from tests.world.clock import Clock
 from tests.world.disks import SmallDisk
-from tests.world.process import Daemon
 
 LOG_DISK_KIB = 256
 ANSWERS = 20
@@ -75,7 +73,7 @@ def reloaded_with_a_broken_file(world: World) -> None:
     for number, text in enumerate(broken, 1):
         site.config_path.write_text(text, encoding="utf-8")
         daemon.signal(signal.SIGHUP)
-        wait_until(functools.partial(_says, daemon, told, number), describe=told)
+        wait_until(lambda times=number: daemon.log.count(told) >= times, describe=told)
         world.load.wait_for_answers(ANSWERS)
     site.config_path.write_text(whole, encoding="utf-8")
     daemon.signal(signal.SIGHUP)
@@ -91,10 +89,6 @@ def reloaded_all_the_time(world: World) -> None:
         time.sleep(0.01)
     world.load.wait_for_answers(ANSWERS)
     assert daemon.log.count("Starting scheduler node") == starts
-
-
-def _says(daemon: Daemon, text: str, times: int) -> bool:
-    return daemon.log.count(text) >= times
 
 
 def log_disk_full(world: World) -> None:

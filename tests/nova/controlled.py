@@ -1,7 +1,6 @@
 """A shadow with a control: of each request it also compares outcomes that are drawn.
 
-It stands before the name of the program.  How many have which result stands in the file that
-``SHADOW_CONTROL`` names.
+It stands before the program's name.  The file that ``SHADOW_CONTROL`` names counts the results.
 """
 
 import importlib

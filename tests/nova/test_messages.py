@@ -1,7 +1,6 @@
 """What Nova's API and compute services tell the schedulers by broadcast counts at once.
 
-The caching driver reads the database only now and then, so what it knows in between is from
-the messages.
+The caching driver reads the database now and then only; the rest it has from the messages.
 """
 
 import pytest

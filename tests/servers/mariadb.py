@@ -22,8 +22,7 @@ class MariaDB(PrivateServer):
     """One server; a database per test keeps tests apart.
 
     It is not *durable*: what it committed in the last second is lost when it is killed.  With a
-    *certificate* it offers TLS.  *data* is where to have it; *options* are added to the command
-    line.
+    *certificate* it offers TLS.  *data* is where to have it; *options* go to the command line.
     """
 
     name = "mariadb"

@@ -89,8 +89,7 @@ class RabbitMQ(PrivateServer):
     def create_vhost(self) -> str:
         """An empty virtual host, open to the tests' user; returns its name.
 
-        It goes with the broker.  Several are made at once, as each call of the tool takes most of
-        a second.
+        It goes with the broker.  Several are made at once: a call of the tool takes most of 1 s.
         """
         if not self._unused_vhosts:
             self._unused_vhosts = self._made_vhosts(_VHOSTS_AT_ONCE)

@@ -126,8 +126,7 @@ class Checks:
 
         Claims that went back do not count where a living scheduler has moved the instance since,
         nor those of a request that its caller has given up: who replaced them may be dead.
-        Nor do those of a late copy that takes a server which has arrived for one to be moved: its
-        caller is gone.
+        Nor do those of a late copy that takes an arrived server for a moved one: no caller waits.
         """
         taken: dict[str, dict[str, int]] = {host: {} for host in self._fleet.hosts}
         for row in self._server.tables[INSTANCES].values():

@@ -1,7 +1,6 @@
 """Nova's recorded decisions, taken again: some of every suite, with the command's own code.
 
-Which ones is drawn.  ``make nightly`` takes all of them again, as ``VECTORS_EVERY=1 pytest
-tests/vectors`` does.
+Which ones is drawn.  ``make nightly`` takes all, as ``VECTORS_EVERY=1 pytest tests/vectors``.
 """
 
 import itertools

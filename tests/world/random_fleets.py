@@ -1,5 +1,4 @@
-"""Random fleets and requests, small and full of values that go wrong, NUMA cells and devices among
-them, for hypothesis."""
+"""Random small fleets and requests with values that go wrong, cells, devices; for hypothesis."""
 
 import copy
 import json

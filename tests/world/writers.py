@@ -32,8 +32,7 @@ Step = Callable[[sa.Connection], Any]
 class Transaction:
     """Statements that become visible together at *commits_at*.
 
-    SQLite lets one writer in at a time, so there the statements, with the stamps of before, are
-    carried out at the end.
+    SQLite has one writer at a time: there the statements are carried out at the end, as stamped.
     """
 
     def __init__(self, database: Database, commits_at: float) -> None:
@@ -152,8 +151,7 @@ class Writers:
     def change(self, step: Step, *locks: tuple[str, Any], again: bool = False) -> None:
         """Carry *step* out in a transaction of its own, unless its rows are locked.
 
-        What stamps a row *again* within one second is committed soon: for the rest there are full
-        reads.
+        What stamps a row *again* within a second is committed soon: full reads are for the rest.
         """
         if any(lock in each.locked for each in self.open for lock in locks):
             return

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from scheduler.db import aggregates
+from scheduler.db import aggregates, tables
 from scheduler.db.aggregates import AggregateReader
 from scheduler.db.database import Database
 
@@ -56,6 +56,19 @@ def test_a_change_is_seen_once(reader: AggregateReader, database: Database, chan
     assert found != before
     assert reader.read() is found
     assert reader.read(full=True) is not found
+
+
+def test_a_host_that_nova_takes_out_is_found_beside_the_reads(reader, database):
+    reader.read_beside(None)
+    before = reader.read()
+    with database.write() as connection:
+        gone = tables.aggregate_hosts.c.host == "h1"
+        connection.execute(tables.aggregate_hosts.delete().where(gone))
+    reader.read_beside(None)
+    found = reader.read()
+    assert [each.hosts for each in found] == [["h2"], ["h3"]] != [each.hosts for each in before]
+    reader.read_beside(None)
+    assert reader.read() is found
 
 
 def test_after_a_read_that_failed_all_are_read(reader, database, monkeypatch):

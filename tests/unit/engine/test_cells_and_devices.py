@@ -46,10 +46,6 @@ def asking(topology, gpus=0, **fields):
     return request
 
 
-def hosts_of(placement):
-    return [state.host for state in placement.hosts]
-
-
 def pinned(table, name):
     topology = table.value(table.rows[name, name.replace("h", "n")], "numa_topology")
     return [set(each.pinned) for each in topology.cells]
@@ -89,5 +85,5 @@ def test_wishes_that_no_filter_asked_about(semantics, forgotten):
 
     placement = a_decision(a_fleet({}), semantics).place(request, UUIDS[:2], 2, 0)
 
-    assert hosts_of(placement) == ["h1", "h1"]
+    assert [state.host for state in placement.hosts] == ["h1", "h1"]
     assert (request.numa_topology is None) is forgotten

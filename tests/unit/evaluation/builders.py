@@ -1,7 +1,6 @@
 """Cases for tests: say only what the test is about.
 
-A host is, unless told otherwise, enabled, just heard from, and has 8192 MB, all free, without
-overcommit.
+A host is enabled, just heard from, and has 8192 MB, all free, without overcommit, if not said.
 """
 
 import json

@@ -93,15 +93,22 @@ def test_requests_that_had_arrived_before_a_read_began_share_it_even_when_it_is_
     assert reads == [100.0, 100.0, 101.0, 101.0, 101.0]
 
 
-def test_who_comes_before_a_read_begins_shares_it():
+def test_where_somebody_waited_others_may_come_before_the_next_read_and_share_it():
     reads, futures = [], []
 
-    def gather():
-        futures.extend(in_threads(shared, 3))
-        wait_until(lambda: len(shared._changed._waiters) == 3, SECONDS, "three that wait")
+    def come(count):
+        futures.extend(in_threads(shared, count))
+        wait_until(lambda: len(shared._changed._waiters) == count, SECONDS, "those that wait")
 
-    shared = SharedRun(lambda: reads.append(1), gather=gather)
-    shared()
+    def read():
+        reads.append(1)
+        if len(reads) == 1:
+            come(1)
+
+    shared = SharedRun(read, gather=lambda: come(3))
+    shared()  # alone: nobody is waited for
+    assert len(futures) == 1
+    futures[0].result(timeout=SECONDS)
     for future in futures:
         future.result(timeout=SECONDS)
-    assert reads == [1]
+    assert (len(futures), reads) == (4, [1, 1])

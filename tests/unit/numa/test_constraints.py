@@ -1,5 +1,4 @@
-"""Which cells flavor and image ask for, and what is refused naming which key; worked examples
-show the rest."""
+"""Cells that flavor and image ask for, and refusals that name a key; worked examples show more."""
 
 import inspect
 import re
