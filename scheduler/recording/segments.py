@@ -15,8 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from isal import igzip
-
 from scheduler import errors
 from scheduler.numa import HostTopology
 from scheduler.pci import Pools
@@ -43,7 +41,7 @@ class Writer:
         self._keep_seconds = keep_hours * 3600.0
         self._most_bytes = max_megabytes * 2**20
         #: None where no segment has begun.
-        self.file: igzip.IGzipFile | None = None
+        self.file: gzip.GzipFile | None = None
         self._path = folder
         self._number = 0
         self._is_on_disk = True
@@ -98,9 +96,9 @@ class Writer:
                 path.unlink(missing_ok=True)
 
 
-def _begun(path: Path, worker: str) -> igzip.IGzipFile:
+def _begun(path: Path, worker: str) -> gzip.GzipFile:
     """A new file at *path* with its header; raises OSError."""
-    file = igzip.IGzipFile(path, "xb", compresslevel=1)
+    file = gzip.GzipFile(path, "xb", compresslevel=1)
     path.chmod(0o600)
     file.write(_text({"format": FORMAT, "version": VERSION, "worker": worker}))
     return file
