@@ -22,8 +22,8 @@ def text() -> str:
 
 
 def _item(metric: Metric) -> str:
-    kind = f"gauge, {metric.kind.value}" if metric.kind.is_gauge else metric.kind.value
+    kind, *of = ("gauge", metric.kind.value) if metric.kind.is_gauge else (metric.kind.value,)
     labels = f" by {', '.join(f'`{label}`' for label in metric.labels)}" if metric.labels else ""
     former = f" Also `{metric.former}`, as in version 0.2." if metric.former else ""
-    item = f"* `{metric.name}` ({kind}{labels}). {metric.help}{former}"
+    item = f"* `{metric.name}` ({', '.join([kind + labels, *of])}). {metric.help}{former}"
     return textwrap.fill(item, WIDTH, subsequent_indent="  ", break_on_hyphens=False)

@@ -98,7 +98,7 @@ def audit(command: List, _args: Any) -> Any:
 def _row(claim: Any) -> Sequence[Any]:
     return (
         *(claim.consumer_uuid, claim.host, claim.node, claim.vcpus, claim.memory_mb),
-        *(claim.disk_gb, claim.request_id),
+        *(claim.disk_gb, claim.request_id.partition("/")[0]),
         claim.created_at.isoformat(),
         claim.expires_at.isoformat(),
         claim.closed_at and claim.closed_at.isoformat(),

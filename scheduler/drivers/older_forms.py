@@ -13,7 +13,7 @@ import numpy as np
 
 from scheduler import errors, objects
 from scheduler.drivers.filter_scheduler import configured_policy
-from scheduler.engine.evaluation import Policy, evaluate
+from scheduler.engine.evaluation import Policy, evaluate, log_counts
 from scheduler.hosts.candidates import Candidates, narrow
 from scheduler.hosts.host_state import HostState
 
@@ -173,7 +173,9 @@ class OlderHostManager:
             narrowed = narrow(_together(states), spec_obj, policy.semantics)
             if narrowed.skip_filters:
                 return narrowed.hosts.states()
-            left = policy.chain.run(narrowed.hosts, spec_obj, index).hosts.states()
+            found = policy.chain.run(narrowed.hosts, spec_obj, index)
+            log_counts(found.counts, spec_obj.instance_uuid)
+            left = found.hosts.states()
             for state in left:
                 state.limits = policy.chain.limits(state, spec_obj)
             return left

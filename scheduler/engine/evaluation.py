@@ -92,7 +92,6 @@ class FilterChain:
                 after(name)
             if not len(found.hosts):
                 break
-        log_counts(found.counts, request)
         return found
 
     @property
@@ -172,8 +171,8 @@ def _apply_rows(
     return {code: len(rows) for code, rows in refused.items()}
 
 
-def log_counts(counts: Sequence[FilterCount], request: Any) -> None:
-    """The lines that operators of Nova search for (filters page, section 3.3)."""
+def log_counts(counts: Sequence[FilterCount], uuid: str) -> None:
+    """Log, once per decision, what operators of Nova search for (filters page, section 3.3)."""
     if LOG.isEnabledFor(logging.DEBUG) and counts:
         LOG.debug("Starting with %d host(s)", counts[0].start)
         for count in counts:
@@ -183,7 +182,7 @@ def log_counts(counts: Sequence[FilterCount], request: Any) -> None:
         LOG.info("Filter %s returned 0 hosts", counts[-1].name)
         LOG.info(
             "Filtering removed all hosts for the request with instance ID '%s'. Filter results: %s",
-            request.instance_uuid,
+            uuid,
             [f"{count.name}: (start: {count.start}, end: {count.end})" for count in counts],
         )
 

@@ -18,6 +18,7 @@ from oslo_log import log as logging
 from oslo_utils import uuidutils
 
 from scheduler import errors
+from scheduler.engine.evaluation import log_counts
 from scheduler.engine.record import DecisionRecord
 
 LOG = logging.getLogger(__name__)
@@ -184,6 +185,9 @@ class Recorder:
 
     def _finish(self, record: DecisionRecord) -> None:
         self.records.append(record)
+        later = record.refusal if record.refusal and record.refusal.filters else None
+        counts, index = (later.filters, later.index) if later else (record.filters, 0)
+        log_counts(counts, "".join(record.instance_uuids[index : index + 1]))
         LOG.info("%s", decision_line(record))
         for listener in self.listeners:
             try:

@@ -24,7 +24,7 @@ class Kind(enum.Enum):
     MAX = "the greatest of the workers"
     MIN = "the least of the workers"
     NEWEST = "that of the worker that has read the hosts last"
-    ASKED = "as the worker has it that was asked"
+    ASKED = "that of the worker that was asked"
 
     @property
     def is_gauge(self) -> bool:
@@ -86,16 +86,14 @@ STAGE_SECONDS = _histogram(
 REMOVED = _counter(
     "hosts_removed_total", "Hosts removed for the first instance.", "filter", "reason"
 )
-NOT_EVALUATED = _counter(
-    "hosts_not_evaluated_total", "Hosts that no filter was asked about.", "cause"
-)
+NOT_EVALUATED = _counter("hosts_not_evaluated_total", "Hosts that no filter saw.", "cause")
 CLAIMS = _counter("claims_total", "Claims of decided hosts, by outcome.", "outcome")
 RACES_LOST = _counter("claim_conflicts_total", "Decisions taken anew: others claimed the host.")
 CLAIMS_GONE_BACK = _counter(
     "claims_gone_back_total", "Times that the database of claims was found at an older state."
 )
 CLAIMS_OPEN = _newest("claims_open", "Claims in the database that no report of a host shows yet.")
-PICKS_OPEN = _sum("picks_open", "Promised hosts whose reports do not show the instance yet.")
+PICKS_OPEN = _sum("picks_open", "Reservations that no report of their host shows yet.")
 
 PLACEMENT_SECONDS = _histogram(
     "placement_call_duration_seconds",
@@ -149,7 +147,7 @@ CELL_FAILURES = _counter(
 )
 
 IN_FLIGHT = _sum("requests_in_flight", "Remote calls that are being worked on.")
-OLDEST = _highest("oldest_request_seconds", "How long the oldest of them has been worked on.")
+OLDEST = _highest("oldest_request_seconds", "Age of the oldest request in flight.")
 CONSUMER_UP = _lowest("consumer_up", "Whether every worker takes requests from the message bus.")
 MESSAGES = _counter(
     "rpc_messages_total",
@@ -160,15 +158,13 @@ MESSAGES = _counter(
 REFUSED = _counter("messages_refused_total", "Messages refused before any work.", "error")
 UNDECODABLE = _counter("messages_undecodable_total", "Dropped messages of another protocol.")
 ANSWERS_DROPPED = _counter("answers_dropped_total", "Answers whose caller's queue is gone.")
-CALL_HEARTBEATS_FAILED = _counter(
-    "call_heartbeats_failed_total", "Heartbeats to callers that were sent twice."
-)
+CALL_HEARTBEATS_FAILED = _counter("call_heartbeats_failed_total", "Heartbeats to callers not sent.")
 NOTIFICATIONS_DROPPED = _counter(
     "notifications_dropped_total", "Notifications that the bus did not take."
 )
 NOTIFICATIONS_WAITING = _sum("notifications_waiting", "Notifications that wait for the bus.")
 RECORDING_GAPS = _counter("recording_gaps_total", "Gaps in the recordings.")
-RECORDING_LEFT_OUT = _counter("recording_left_out_total", "Decisions that these gaps leave out.")
+RECORDING_LEFT_OUT = _counter("recording_left_out_total", "Decisions that the recordings lack.")
 
 RELOADS = _counter(
     "reloads_total",
@@ -194,9 +190,7 @@ PYTHON_INFO = _highest(
 GC_COLLECTED = _counter(
     "python_gc_objects_collected_total", "Objects that Python's collector freed.", "generation"
 )
-GC_STUCK = _counter(
-    "python_gc_objects_uncollectable_total", "Objects that it could not free.", "generation"
-)
+GC_STUCK = _counter("python_gc_objects_uncollectable_total", "Uncollectable objects.", "generation")
 GC_RUNS = _counter("python_gc_collections_total", "Runs of Python's collector.", "generation")
 BUILD_INFO = _highest(
     "build_info", "1; the labels say what runs.", *("version", "driver", "claims", "concurrency")

@@ -29,7 +29,7 @@ def claim(database):
             "vcpus": 1,
             "memory_mb": 512,
             "disk_gb": 1,
-            "request_id": "req-1",
+            "request_id": "req-1/8d18dc95",
             "created_at": created,
             "expires_at": created + datetime.timedelta(seconds=600),
         }
