@@ -94,7 +94,8 @@ class Mover:
         self.fleet.finish_builds([made])
         group = spec.instance_group.uuid if spec.instance_group is not None else None
         flavor = spec.flavor
-        size = (flavor.memory_mb, flavor.vcpus, flavor.root_gb + (flavor.ephemeral_gb or 0))
+        disk_gb = (flavor.root_gb or 0) + (flavor.ephemeral_gb or 0)
+        size = (flavor.memory_mb or 0, flavor.vcpus or 0, disk_gb)
         move = Move(server.uuid or "", source, made.key[0], *size, reason, others, group)
         self.moves.append(move)
         self._changes.append((server, made, spec))

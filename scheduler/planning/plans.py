@@ -112,8 +112,8 @@ class Planner:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Need of *spec*, and what each of *rows* lacks, by resource."""
         flavor = spec.flavor
-        disk_mb = (flavor.root_gb + (flavor.ephemeral_gb or 0)) * 1024 + (flavor.swap or 0)
-        needs = np.array([[flavor.vcpus], [flavor.memory_mb], [disk_mb]], dtype=np.float64)
+        disk_mb = ((flavor.root_gb or 0) + (flavor.ephemeral_gb or 0)) * 1024 + (flavor.swap or 0)
+        needs = np.array([[flavor.vcpus or 0], [flavor.memory_mb or 0], [disk_mb]], dtype=float)
         return needs, needs - Room.from_rows(self._fleet.table, rows).free
 
     def _clear(self, spec: objects.RequestSpec, row: int, rows: np.ndarray, reason: str) -> bool:
