@@ -106,9 +106,9 @@ class Anonymous:
             self._known[name] = f"{kind}-{len(self._known) + 1}"
 
     def replaced(self, value: Any) -> Any:
-        """*value* of a line with all its names replaced, keys of mappings apart."""
+        """*value* of a line with all its names replaced; in keys of mappings UUIDs only."""
         if isinstance(value, dict):
-            return {key: self.replaced(each) for key, each in value.items()}
+            return {_UUID.sub(self._uuid, key): self.replaced(each) for key, each in value.items()}
         if isinstance(value, list):
             return [self.replaced(each) for each in value]
         if not isinstance(value, str):

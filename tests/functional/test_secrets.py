@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from scheduler import errors
 from scheduler.db.tables import decisions
+from scheduler.recording.segments import SUFFIX, Segment
 from tests.waiting import wait_until
 from tests.world import databases, fleet
 from tests.world.bus import recorded
@@ -73,11 +75,12 @@ class Site:
         self.told[path] = text
 
 
-def settings_with(urls):
+def settings_with(urls, folder):
     """A configuration in which each option that can hold a secret holds one."""
     login = {"auth_type": "password", "auth_url": "http://127.0.0.1:1", "username": "nova"}
     return {
         "DEFAULT": {"host": "sched1", "service_down_time": 3600, "debug": True},
+        "recording": {"enabled": True, "directory": folder},
         "api_database": {"connection": urls["api_database"]},
         "explain": {"database": True},
         "metrics_endpoint": {"enabled": True, "port": 0},
@@ -105,7 +108,7 @@ def site(rabbitmq, postgresql, tmp_path_factory):
     }
     urls["notifications"] = bus.replace(SECRETS["transport_url"], SECRETS["notification_url"])
     folder = tmp_path_factory.mktemp("secrets")
-    made = Deployment(folder, bus, urls["database"], settings=settings_with(urls))
+    made = Deployment(folder, bus, urls["database"], settings=settings_with(urls, folder))
     try:
         fleet.install(plain)
         daemon = made.start_scheduler().wait_ready()
@@ -220,6 +223,9 @@ def test_nothing_secret_is_told_anywhere(site):
     wait_until(lambda: table_of_decisions(site), 60, "decisions in the table")
     site.told["table of decisions"] = table_of_decisions(site)
     run_commands(site)
+    (path,) = site.deployment.folder.glob(f"*{SUFFIX}")
+    site.told["recording"] = repr([*Segment(path, errors.Faults(lenient=True))])
+    assert "req-too-much" in site.told["recording"]
     site.told["log"] = site.daemon.log + site.daemon.stdout
     assert "DEBUG" in site.told["log"]
 

@@ -6,7 +6,6 @@ import re
 import pytest
 
 from benchmarks import report, row_by_row, runner, workload
-from benchmarks.fleet import FleetPlan, rows
 
 pytestmark = pytest.mark.slow
 
@@ -47,11 +46,3 @@ def test_answers_that_differ_end_the_run(monkeypatch):
     monkeypatch.setattr(row_by_row, "decide", lambda hosts, *_rest: None)
     with pytest.raises(runner.AnswersDiffer):
         runner.run(tiny)
-
-
-def test_a_fleet_is_the_same_every_time():
-    plan = FleetPlan(hosts=30, mix="realistic", instances_per_host=1)
-    first = rows(plan)
-    rows.cache_clear()
-    assert rows(plan) == first
-    assert len({node["stats"] for node in first["compute_nodes"]}) == 30

@@ -111,10 +111,7 @@ def test_lenient_replays_say_what_they_left_out(replay, tmp_path):
     [
         ([], "describe one, or take it --fleet-from-database"),
         (["--fleet-from-database"], "sqlite:////nowhere/at/all does not exist; create it with"),
-        *(
-            (["--fleet", each], f"fleet {each!r:.80}: not of the form")
-            for each in ("many", f"{'9' * 5000} × 1 core/1 GiB", "1 × 0 cores/1 GiB")
-        ),
+        (["--fleet", f"{'9' * 5000} × 1 core/1 GiB"], f"fleet '{'9' * 79}: not of the form"),
         (
             ["--fleet", "4 × 64 cores/100 GiB"],
             "line 5: flavor 64/256: No host fits: RamFilter",
@@ -131,13 +128,8 @@ def test_lenient_replays_say_what_they_left_out(replay, tmp_path):
             [*FLEET, "--warm-up", "2.6"],
             "--warm-up: longer than the workload, which lasts 2.5 hours",
         ),
-        *(
-            ([*FLEET, *words], f"ram_allocation_ratio: {text} is no finite number")
-            for *words, text in (
-                ("--set", "DEFAULT.ram_allocation_ratio=1e999", "inf"),
-                ("--against", "ram_allocation_ratio=nan", "nan"),
-            )
-        ),
+        ([*FLEET, "--set=DEFAULT.ram_allocation_ratio=1e999"], "ratio: inf is no finite number"),
+        ([*FLEET, "--against=ram_allocation_ratio=nan"], "ratio: nan is no finite number"),
         (
             ["--fleet", "1 × 64 cores/256 GiB", "--without-host", "host-1"],
             "no compute host is known",

@@ -47,7 +47,14 @@ def test_descriptions(text, hosts, zones):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "many", "0 × 1 core/1 GiB", "5 × 1 core", "1 × 1 core/1 GiB, 2 zones, 3 zones"]
+    [
+        "",
+        "many",
+        "0 × 1 core/1 GiB",
+        "1 × 0 cores/1 GiB",
+        "5 × 1 core",
+        "1 × 1 core/1 GiB, 2 zones, 3 zones",
+    ]
     + ["200001 × 1 core/1 GiB", "1 × 1 core/1 GiB + 0 × 1 core/1 GiB", "1 × 1 core/1 PiB"],
 )
 def test_what_is_no_description(text):
