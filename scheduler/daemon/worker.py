@@ -18,9 +18,10 @@ from oslo_log import log as logging
 from oslo_service import service as oslo_service
 
 import scheduler
-from scheduler import concurrency, exit_codes
+from scheduler import concurrency, errors, exit_codes
 from scheduler.conf import rereading, startup
 from scheduler.conf.names import Name
+from scheduler.daemon import preflight
 from scheduler.daemon.reload import Outcome, PutInForce, Reloading, watch_sighup
 from scheduler.daemon.watchdog import Readiness, Watchdog
 from scheduler.daemon.worker_table import Stage, WorkerTable
@@ -95,7 +96,9 @@ class Worker(oslo_service.ServiceBase):
         except BaseException as error:
             # First of all: whoever hears of the failure ends this process.
             if isinstance(error, transport.REFUSALS):
-                LOG.critical("%s: the broker refuses this service: %s", transport.OPTION, error)
+                reason = f"the broker refuses this service: {error}"
+                refusal = errors.ConfigurationError(option=transport.OPTION, reason=reason)
+                preflight.refuse(self._conf, self._conf.prog, refusal)
             elif isinstance(error, Exception):
                 LOG.exception("This worker cannot start")
             watchdog.stop()

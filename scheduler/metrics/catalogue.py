@@ -142,9 +142,7 @@ FITS = _asked(
 CELL: Final = ("cell", "name")
 CELL_UP = _lowest("cell_up", "Whether the hosts of a cell are decided on.", *CELL)
 CELL_READ_AT = _lowest("cell_read_timestamp_seconds", "When a cell's hosts were read last.", *CELL)
-CELL_FAILURES = _counter(
-    "cell_read_failures_total", "Reads of a cell that failed or were slow.", *CELL
-)
+CELL_FAILURES = _counter("cell_read_failures_total", "Failed or slow reads of a cell.", *CELL)
 
 IN_FLIGHT = _sum("requests_in_flight", "Remote calls that are being worked on.")
 OLDEST = _highest("oldest_request_seconds", "Age of the oldest request in flight.")
@@ -159,9 +157,7 @@ REFUSED = _counter("messages_refused_total", "Messages refused before any work."
 UNDECODABLE = _counter("messages_undecodable_total", "Dropped messages of another protocol.")
 ANSWERS_DROPPED = _counter("answers_dropped_total", "Answers whose caller's queue is gone.")
 CALL_HEARTBEATS_FAILED = _counter("call_heartbeats_failed_total", "Heartbeats to callers not sent.")
-NOTIFICATIONS_DROPPED = _counter(
-    "notifications_dropped_total", "Notifications that the bus did not take."
-)
+NOTIFICATIONS_DROPPED = _counter("notifications_dropped_total", "Notifications the bus never got.")
 NOTIFICATIONS_WAITING = _sum("notifications_waiting", "Notifications that wait for the bus.")
 RECORDING_GAPS = _counter("recording_gaps_total", "Gaps in the recordings.")
 RECORDING_LEFT_OUT = _counter("recording_left_out_total", "Decisions that the recordings lack.")

@@ -7,6 +7,7 @@ ConfigurationError, without passwords.
 
 import contextlib
 import importlib
+import re
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
@@ -116,10 +117,9 @@ def _translated(option: str, conf: cfg.ConfigOpts) -> Iterator[None]:
         _apply_default_url(conf)
         yield
     except (oslo_messaging.MessagingException, cfg.NoSuchOptError, ValueError) as error:
-        text = str(error)
-        scheme, separator, rest = text.partition("://")
-        if separator and "@" in rest:  # of a URL that is broken, too
-            text = f"{scheme}{separator}***{rest[rest.rindex('@') :]}"
+        text = re.sub("://.*@", "://***@", str(error))  # of a URL that is broken, too
+        if text.startswith("invalid literal for int()"):  # it may quote a part of the password
+            text = "a port or number is not an integer; / ? # in a password are %2F %3F %23"
         reason = strutils.mask_password(text)
         raise errors.ConfigurationError(option=option, reason=reason) from error
 

@@ -245,9 +245,9 @@ STRANGER, NOWHERE = "u:s3cret@{place}%2F", "guest:guest@{place}nowhere"
     [
         (CHECK, STRANGER, ("login refused", "see user"), exit_codes.BROKER_LOGIN),
         (BOOT, STRANGER, ("[DEFAULT] transport_url", "ACCESS_REFUSED"), 1),
-        (DAEMON, STRANGER, (" CRITICAL ", REFUSED, "ACCESS_REFUSED"), 1),
+        (DAEMON, STRANGER, ("error: nova.conf:", REFUSED, "ACCESS_REFUSED"), 1),
         (CHECK, NOWHERE, ("does it exist",), exit_codes.BROKER_VHOST),
-        (DAEMON, NOWHERE, (" CRITICAL ", REFUSED, "vhost nowhere not found"), 1),
+        (DAEMON, NOWHERE, ("error: nova.conf:", REFUSED, "vhost nowhere not found"), 1),
         (CHECK, "guest:guest@[::1]:1/", ("[::1]:1", AWAY), exit_codes.BROKER_UNREACHABLE),
         (CHECK, "guest:guest@{place}%2F?ssl=true", ("TLS failed",), exit_codes.BROKER_TLS),
     ],
@@ -255,7 +255,7 @@ STRANGER, NOWHERE = "u:s3cret@{place}%2F", "guest:guest@{place}nowhere"
 def test_a_broker_that_cannot_be_used(tmp_path, tables, rabbitmq, command, address, names, status):
     place = rabbitmq.url().rpartition("@")[2].partition("/")[0] + "/"
     url = f"rabbit://{address.format(place=place)}"
-    ended, said = say(tmp_path, command, "", tables, url)
+    ended, said = say(tmp_path, command, "[scheduler]\nworkers = 1", tables, url)
     assert ended == status, "\n".join(said)
     assert_named(said, names)
 
