@@ -1,9 +1,9 @@
 """Routed networks: the aggregates of the segments that a server's ports may be on.
 
-Neutron knows the segments of ports and networks.  It makes a provider of each segment in Placement,
-in an aggregate with the hosts that are on the segment.
+Neutron knows the segments, and makes of each a provider in an aggregate with the hosts on it.
 """
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final, Self
@@ -19,6 +19,7 @@ from scheduler.claims.placement.client import (
     Requester,
     ServiceClient,
     Unavailable,
+    in_form,
 )
 from scheduler.claims.placement.connections import adapter_from_conf
 from scheduler.conf import claims as conf_claims
@@ -53,8 +54,7 @@ class RoutedNetworks:
         """
         asking = replace(requester, calls=[])  # which are those to Placement
         for network in spec.requested_networks or ():
-            place, segments = self._segments(network, asking)
-            found: set[str] = set()
+            (place, segments), found = self._segments(network, asking), set[str]()
             for segment in segments:
                 aggregates = self._aggregates_of(segment, requester)
                 if not aggregates:
@@ -63,56 +63,48 @@ class RoutedNetworks:
             if found:
                 yield sorted(found)
 
+    @in_form("aggregates")
     def _aggregates_of(self, segment: str, requester: Requester) -> list[str]:
         try:
-            found: list[str] = self._placement.part_of(segment, "aggregates", requester)
+            return [*map(str, self._placement.part_of(segment, "aggregates", requester))]
         except Refused as error:
             LOG.warning("Segment %s has no aggregates in Placement: %s", segment, error)
             return []
-        return found
 
     def _segments(self, network: Any, requester: Requester) -> tuple[str, list[str]]:
         """The subnet or network in question, and its segments: none unless it is routed."""
-        network_id = network.network_id
+        network_id, subnet_id = network.network_id, None
         if network.port_id:
-            port = self._port(network.port_id, requester)
-            if port["fixed_ips"]:  # all on one segment
-                subnet_id = port["fixed_ips"][0]["subnet_id"]
-                place = f"subnet {subnet_id}"
-                found = self._read(f"subnets/{subnet_id}", place, requester)
-                return place, _segments_of([found["subnet"]])
-            network_id = port["network_id"]
-        if not network_id:
+            with _asking(f"Failed to access port {network.port_id}"):
+                path = f"/v2.0/ports/{network.port_id}"
+                port = self._neutron.read(path, None, requester)["port"]
+                network_id, addresses = port["network_id"], port["fixed_ips"]
+                subnet_id = addresses[0]["subnet_id"] if addresses else None  # all on one segment
+        if not (subnet_id or network_id):
             return "", []
-        place = f"network {network_id}"
-        found = self._read(f"subnets?network_id={network_id}", place, requester)
-        return place, _segments_of(found["subnets"])
+        place = f"subnet {subnet_id}" if subnet_id else f"network {network_id}"
+        path = f"/{subnet_id}" if subnet_id else f"?network_id={network_id}"
+        with _asking("Connection to neutron failed", place):
+            found = self._neutron.read(f"/v2.0/subnets{path}", None, requester)
+            subnets = [found["subnet"]] if subnet_id else found["subnets"]
+            return place, [each["segment_id"] for each in subnets if each.get("segment_id")]
 
-    def _port(self, port_id: str, requester: Requester) -> dict[str, Any]:
-        try:
-            found: dict[str, Any] = self._neutron.read(f"/v2.0/ports/{port_id}", None, requester)
-        except Unavailable as error:
-            raise _failure(error, f"Failed to access port {port_id}") from None
-        return found["port"]
 
-    def _read(self, path: str, place: str, requester: Requester) -> dict[str, Any]:
-        try:
-            return self._neutron.read(f"/v2.0/{path}", None, requester)
-        except Refused as error:
+@contextlib.contextmanager
+def _asking(text: str, place: str = "") -> Iterator[None]:
+    """Raise keystoneauth's error, as Nova does, or NovaException, where Neutron does not answer.
+
+    The *text* tells what was asked for.  NoValidHost is raised where a *place* is refused.
+    """
+    try:
+        with in_form("answers of Neutron"):
+            yield
+    except Unavailable as error:
+        if place and isinstance(error, Refused):
             raise _not_found(place) from error
-        except Unavailable as error:
-            raise _failure(error, "Connection to neutron failed") from None
-
-
-def _failure(error: Unavailable, text: str) -> Exception:
-    """The error of keystoneauth behind *error*, which Nova lets through, or one with *text*."""
-    if isinstance(error.__cause__, ClientException):
-        return error.__cause__
-    return errors.NovaException(f"{text}: {error}")
-
-
-def _segments_of(subnets: list[dict[str, Any]]) -> list[str]:
-    return [each["segment_id"] for each in subnets if each.get("segment_id")]
+        if isinstance(error.__cause__, ClientException):
+            raise error.__cause__ from None
+        raise errors.NovaException(f"{text}: {error}") from None
 
 
 def _not_found(place: str) -> errors.NoValidHost:

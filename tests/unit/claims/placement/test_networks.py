@@ -1,13 +1,11 @@
 """What Neutron and Placement answer about networks -> the aggregates that hosts must be in."""
 
-import math
-
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
 
 from scheduler import errors, objects
 from scheduler.claims.placement.candidates import CandidateQuery, Fleet
-from scheduler.claims.placement.client import PlacementClient, Requester
+from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
 from tests.builders import a_conf, a_request
 from tests.servers.loopback_http import ReplayServer
 
@@ -19,6 +17,8 @@ UNBOUND = (200, {"port": {"network_id": NETWORK, "fixed_ips": []}})
 SUBNETS = (200, {"subnets": [{"segment_id": "s1"}, {"segment_id": None}, {"segment_id": "s2"}, {}]})
 NO_SEGMENT = (200, {"subnets": [{"name": "flat"}]})
 NONE, GONE, MISSING = (200, {"aggregates": []}), (503, {}), (404, {})
+OTHER_FORM = "the answers of Neutron have not the expected form: "
+NO_SUBNETS = errors.NovaException, f"Connection to neutron failed: {OTHER_FORM}"
 OF_SUBNET, OF_NETWORK = f"Aggregates not found for the subnet {SUBNET}", f"the network {NETWORK}"
 FIND_SUBNETS, FIND_PORT = f"/v2.0/subnets?network_id={NETWORK}", f"/v2.0/ports/{PORT}"
 
@@ -40,13 +40,13 @@ def ask(networks, answers):
             conf.set_override("endpoint_override", server.endpoint, group=group)
         spec = a_request(requested_networks=objects.NetworkRequestList(objects=networks))
         query = CandidateQuery(conf, PlacementClient.from_conf(conf))
-        requester = Requester("p", "u", "req-1", math.inf).within(60)
+        requester = Requester("p", "u", "req-1", 1e9).within(60)
         try:
             found = query.segments(spec, requester)
             (wish,) = query.wishes(spec, Fleet((), 0, None), found)
             assert wish.groups[0].aggregates == found
             assert wish.is_plain is (not found)
-        except (errors.NovaException, ConnectFailure) as error:
+        except (errors.NovaException, ConnectFailure, Unavailable) as error:
             found = error
         assert not server.answers
         return found, [path for _method, path, *_ in server.calls], requester.calls
@@ -102,6 +102,12 @@ def test_aggregates_of_segments_are_demanded(networks, answers, found):
         (ON_NETWORK, [None] * 4, ConnectFailure, "connection"),
         (WITH_PORT, [None] * 4, ConnectFailure, "connection"),
         (WITH_PORT, [MISSING], errors.NovaException, f"Failed to access port {PORT}: HTTP 404"),
+        (WITH_PORT, [(200, {})], errors.NovaException, f"{PORT}: {OTHER_FORM}KeyError('port')"),
+        (WITH_PORT, [BOUND, (200, {"subnet": []})], *NO_SUBNETS),
+        (ON_NETWORK, [(200, {"subnets": None})], *NO_SUBNETS),
+        (ON_NETWORK, [(200, {})], errors.NovaException, f"{OTHER_FORM}KeyError('subnets')"),
+        (ON_NETWORK, [(200, b"<h1>")], errors.NovaException, "failed: the answer is not JSON"),
+        (ON_NETWORK, [SUBNETS, (200, {"aggregates": 5})], Unavailable, "the aggregates have not"),
     ],
 )
 def test_a_request_fails_where_its_segments_cannot_be_known(network, answers, kind, text):
