@@ -200,7 +200,9 @@ class SharedReservations(Reservations):
         self.reader.close({number: made for number, (due_at, made) in over if due_at <= now}, now)
         self.reader.purge(now)
         self._read = self.reader.read(
-            now, lambda: self._of_id.keys() | self.over.keys(), self._uncounted
+            now,
+            lambda: self._of_id.keys() | self.over.keys(),
+            lambda: [key for key in list(self.table.rows) if key not in self.counted],
         )
 
     @property
@@ -212,9 +214,6 @@ class SharedReservations(Reservations):
         """True when claims may be lost, and nobody has looked for a while."""
         is_idle = not 0 <= self.clock() - self.reader.read_at < LOOK_SECONDS
         return self._writes_again or bool(self._answered) and is_idle
-
-    def _uncounted(self) -> list[Key]:
-        return [key for key in list(self.table.rows) if key not in self.counted]
 
     def count_new(self, read: ClaimRead, *, reports_follow: bool = False) -> None:
         """Count the claims of *read*, and know the generations that follow the known ones.

@@ -72,20 +72,6 @@ def test_hosts_that_placement_does_not_offer_are_not_chosen(fleet):
 
 
 @BOTH
-def test_all_instances_or_none_are_claimed(fleet):
-    three_hosts(fleet)
-    worker = a_worker(fleet)
-    names = [a_name() for _ in range(4)]
-    with pytest.raises(errors.NoValidHost):
-        worker.select("req-1", names)
-    assert set(fleet.used_mb().values()) == {0}
-    # The hosts' own reports have room for two each; where Placement says no, others are tried.
-    hosts = worker.hosts("req-2", names[:3])
-    assert sorted(hosts) == ["p1", "p2", "p3"]
-    assert [fleet.host_of(name) for name in names[:3]] == [[host] for host in hosts]
-
-
-@BOTH
 def test_requests_of_several_servers_that_race_are_placed_whole_and_leak_nothing(fleet):
     three_hosts(fleet)
     workers = [a_worker(fleet) for _ in range(3)]
@@ -148,15 +134,6 @@ def test_a_request_that_two_workers_decide_at_once_gets_one_answer(fleet):
         assert first == again
         assert [fleet.host_of(name) for name in names] == [[host] for host in first]
     assert sum(fleet.used_mb().values()) == 8 * MB // 4
-
-
-def test_a_retry_replaces_what_the_failed_host_had(fleet):
-    three_hosts(fleet)
-    worker, name = a_worker(fleet), a_name()
-    (failed,) = worker.hosts("req-1", [name])
-    (host,) = worker.hosts("req-2", [name], ignore_hosts=[failed])
-    assert host != failed
-    assert fleet.host_of(name) == [host]
 
 
 def test_the_conductor_claims_an_alternate(fleet):

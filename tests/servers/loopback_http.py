@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
 import ssl
@@ -16,7 +17,13 @@ from tests.servers.certificates import NAME, Authority
 ADDRESS = "127.0.0.1"
 Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]] | None
 """Status, JSON body, or bytes, and headers; without all the connection is cut."""
-SILENCE: Answer = (0, "for long")
+#: Instead of an answer, for long: nothing; else begins of one, and what is sent again and again.
+SILENCE: Answer = (0, (b"", b""))
+DRIPPING: list[Answer] = [
+    (0, (b"HTTP/1.1 200 OK\r\nX-Long: ", b"x")),
+    (0, (b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", b" ")),
+    (0, (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n")),
+]
 
 
 class LoopbackServer:
@@ -95,15 +102,21 @@ class _Replayed(QuietHandler):
         body = json.loads(text) if text else None
         owner.calls.append((self.command, self.path, sent, body))
         given = owner.answers.pop(0)
-        if given == SILENCE:
-            time.sleep(20)
-        if given in (None, SILENCE):
+        status, answer, *headers = given or (0, None)
+        if status == 0:
             self.close_connection = True
+            with contextlib.suppress(OSError):
+                self._drip(*answer or ())
             return
-        status, answer, *headers = given
         is_raw = isinstance(answer, bytes | None)
         content = answer or b"" if is_raw else json.dumps(answer).encode()
         self.send(status, content, {**dict(*headers), "Content-Type": "application/json"})
+
+    def _drip(self, begin: bytes = b"", *more: bytes) -> None:
+        self.wfile.write(begin)
+        for each in more * 200:
+            time.sleep(0.1)
+            self.wfile.write(each)
 
 
 class AttestationServer(LoopbackServer):

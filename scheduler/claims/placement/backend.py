@@ -29,9 +29,8 @@ from scheduler.threads import in_thread
 
 LOG = logging.getLogger(__name__)
 
-#: Time for which a request is left to a worker that may be at it.  Placement does not keep two
-#: first claims for an instance apart that come at the same moment: it may say that one has failed,
-#: and forget the other with it, which it has granted.
+#: Time for which a request is left to a worker that may be at it.  Of two first claims for an
+#: instance at the same moment Placement may refuse one, and forget the other, which it has granted.
 LEFT_SECONDS: Final = 2.0
 GIVE_BACK_SECONDS: Final = 10.0
 #: Reads of what another worker may claim, within 3 s: it had written already when it was noticed.
@@ -197,10 +196,7 @@ class _Claiming(backend.Claiming):
         return answer
 
     def give_back(self) -> None:
-        """Undo all claims of the request; where that fails, log for which instances.
-
-        That has a time of its own.
-        """
+        """Undo all claims of the request, in a time of its own; where that fails, log it."""
         requester = self._requester.within(GIVE_BACK_SECONDS)
         while self._held:
             uuid, held = self._held.popitem()
@@ -342,13 +338,11 @@ class _Claiming(backend.Claiming):
     def _given_before(
         self, reads: int, selections: backend.Selections | tuple[()], *, is_at_it: bool = False
     ) -> backend.Repeated | None:
-        """The hosts claimed for the request by another worker; None if it was not answered.
+        """The hosts claimed by another worker, alternates of *selections*; None if there are none.
 
-        Placement knows who an allocation is for, and nothing of requests.  Allocations of an
-        instance that is still being built, on a host that the request does not rule out, are those
-        of an earlier delivery.  Where only some of its instances have allocations, another worker
-        may be at it: they are read *reads* times; also where none has any if it is known that one
-        *is_at_it*.  The alternates are those of *selections*, as Placement keeps none.
+        Placement knows nothing of requests.  Allocations of an instance that is still being built,
+        on a host that the request does not rule out, are those of an earlier delivery.  They are
+        read *reads* times where only some instances have any, or another worker *is_at_it*.
         """
         for attempt in range(reads if self._names else 0):
             self._client.pause(calls.pause_before(attempt))

@@ -4,6 +4,7 @@ Connections are kept and shared by all threads of a process.  Reference page con
 """
 
 import contextlib
+import functools
 import itertools
 import math
 import random
@@ -20,7 +21,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.claims.placement.connections import Connections, adapter_from_conf
+from scheduler.claims.placement.connections import Connections, adapter_from_conf, answer_until
 from scheduler.conf import claims as conf_claims
 from scheduler.engine.record import GIVE_BACK, LIST, LOOK, PUT, QUESTION, READ
 
@@ -40,7 +41,11 @@ NOT_ACCEPTABLE: Final = "HTTP 406: "
 LONGEST_PAUSE_SECONDS, LONGEST_OBEYED_SECONDS = 2.0, 5.0
 #: Time of who names none.
 USUAL_SECONDS: Final = 30.0
-_NO_RETRIES: Final[dict[str, Any]] = {"connect_retries": 0, "status_code_retries": 0}
+_ALWAYS: Final[dict[str, Any]] = {
+    "raise_exc": False,
+    "connect_retries": 0,
+    "status_code_retries": 0,
+}
 _CLAIMING: Final = ("PUT", "POST")
 _TEXT_SHOWN = 300
 _IN_HEADERS: Final = re.compile("[!-~]+")
@@ -149,17 +154,18 @@ class ServiceClient:
             if left <= 0:
                 break
             pause, began = pause_before(attempt - 1), time.monotonic()
+            send = functools.partial(
+                getattr(self._adapter, method.lower()),
+                path,
+                microversion=version,
+                headers={"Accept": "application/json"},
+                global_request_id=requester.request_id,
+                timeout=min(self._timeout, left),
+                **_ALWAYS,
+                **more,
+            )
             try:
-                response = getattr(self._adapter, method.lower())(
-                    path,
-                    microversion=version,
-                    headers={"Accept": "application/json"},
-                    global_request_id=requester.request_id,
-                    raise_exc=False,
-                    timeout=min(self._timeout, left),
-                    **_NO_RETRIES,
-                    **more,
-                )
+                response = answer_until(requester.ends_at, send)
             except (ks_exceptions.ClientException, ValueError) as error:
                 if attempt > self._retries or not _may_go_away(error):
                     raise Unavailable(str(error)) from error
@@ -176,7 +182,7 @@ class ServiceClient:
                 requester.calls.append((_kind_of(method, path), time.monotonic() - began))
             if method in _CLAIMING or attempt > self._retries:
                 raise Unavailable(problem)
-            self.pause(min(pause, left))
+            self.pause(max(min(pause, requester.ends_at - time.monotonic()), 0))
         raise Unavailable(f"no answer in time: {problem}")
 
 
@@ -238,11 +244,10 @@ class PlacementClient(ServiceClient):
     ) -> Allocations | None:
         """Claim the allocation *request*.
 
-        Returns what the instance had before, for :meth:`give_back`, or None if the claim was
-        refused.  Where it had allocations, *keeps* is asked whether it keeps them, as in a move;
-        otherwise they are those of a build that did not come about, and are replaced.  One that
-        *is_new* has none, unless Placement says so.  Raises AllocationUpdateFailed when another
-        process claims for the same instance.
+        Returns what the instance had before, for :meth:`give_back`; None if the claim was refused.
+        *keeps* tells whether it keeps that, as in a move; else it is of a build that did not come
+        about, and replaced.  One that *is_new* has none, unless Placement says so.  Raises
+        AllocationUpdateFailed when another process claims for the same instance.
         """
         has_read = not is_new
         for attempt in range(ATTEMPTS):

@@ -1,8 +1,11 @@
 """Connections to Placement and Keystone: few, and none that a server may be about to close."""
 
 import contextlib
+import math
 import os
 import threading
+import time
+from collections.abc import Callable
 from typing import Any, Final
 
 import requests
@@ -11,11 +14,16 @@ from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 
 from scheduler import errors
+from scheduler.threads import in_thread
 
 #: Age at which a connection is closed: a server may have as many processes as connections, and
 #: one that closes them itself does so just when they are used.
 KEPT_SECONDS: Final = 0.25
+#: Time after the deadline in which a call may end by its own timeout, which says more.
+OWN_TIMEOUT_SECONDS: Final = 0.1
 _NOAUTH: Final = "noauth"
+#: Where a call runs: ``ends_at``, when nobody waits for its answer any longer.
+_CALL: Final = threading.local()
 
 
 def adapter_from_conf(
@@ -57,6 +65,19 @@ def _refused(name: str, option: str, reason: str) -> errors.ConfigurationError:
     return errors.ConfigurationError(option=f"[{name}] {option}", reason=reason)
 
 
+def answer_until(ends_at: float, call: Callable[[], Any]) -> Any:
+    """Return the result of *call*; raises ConnectTimeout then, and what is not sent never is."""
+
+    def run() -> Any:
+        _CALL.ends_at = ends_at
+        return call()
+
+    try:
+        return in_thread(run).result(ends_at - time.monotonic() + OWN_TIMEOUT_SECONDS)
+    except TimeoutError as error:
+        raise exceptions.ConnectTimeout("the answer had not ended") from error
+
+
 class Connections(requests.adapters.HTTPAdapter):
     """At most so many connections, none of which is used for longer than KEPT_SECONDS.
 
@@ -74,6 +95,8 @@ class Connections(requests.adapters.HTTPAdapter):
             text = "no connection was free for %.3g s: [placement] max_connections = %d"
             raise requests.ConnectionError(text % (more["timeout"], self._most))
         try:
+            if time.monotonic() >= getattr(_CALL, "ends_at", math.inf):
+                raise requests.Timeout("nobody waits for the answer any longer")
             if args[0].method in ("PUT", "POST"):
                 with contextlib.closing(requests.adapters.HTTPAdapter()) as alone:
                     return _whole(alone.send(*args, **more))
@@ -91,8 +114,7 @@ class Connections(requests.adapters.HTTPAdapter):
     def _renew(self) -> None:
         """Begin with new connections; one in use is closed when it is given back.
 
-        ``close`` alone would leave the old ones to the garbage collector, and an error keeps the
-        pool alive that it met with.
+        ``close`` alone leaves the old ones to the garbage collector; an error keeps its pool alive.
         """
         with self._lock:
             self._is_timed = False

@@ -22,8 +22,7 @@ LOG = logging.getLogger(__name__)
 SHARING: Final = "MISC_SHARES_VIA_AGGREGATE"
 #: Refusals that wait for their cause at most; those on top of these keep none.
 MOST_REFUSALS: Final = 8
-#: Seconds between two looks at the classes that are shared, and at the trees of providers, which
-#: is a large answer (some 0.9 kB per provider).
+#: Seconds between two looks at shared classes, and at all trees: some 0.9 kB per provider.
 SHARED_SECONDS, TREES_SECONDS = 60.0, 600.0
 #: Longest time that a look takes: the start of a worker waits for the first one.
 LOOK_SECONDS: Final = 10.0
@@ -143,10 +142,7 @@ class Memory:
 
     @in_form("parts")
     def _cause(self, wish: Wish, node: str, requester: Requester) -> list[str]:
-        """The needs that *node* does not meet; of one with others in its tree only the amounts.
-
-        What it is like is learnt, if nobody else in its tree could have what is asked for.
-        """
+        """Learn which needs *node* does not meet: only of amounts if others are in its tree."""
         needs, since = wish.needs(self.shared), time.monotonic() - self._seconds()
         is_alone = self._others.get(node) == frozenset()
         facts = self.facts if is_alone else Facts()
@@ -254,15 +250,12 @@ class Memory:
         try:
             self.look_now(requester)
             if now >= self._trees_at + TREES_SECONDS:
-                self._look_at_trees(requester)
+                with in_form("providers"):
+                    providers = self._client.providers("", requester)
+                    sizes = Counter(each["root_provider_uuid"] for each in providers)
+                flat = frozenset[str]()
+                self._others = {root: flat if n == 1 else None for root, n in sizes.items()}
                 self._trees_at = now
             self.looked_at = now
         except Unavailable as error:
             LOG.warning("Providers cannot be looked up in Placement: %r", error)
-
-    @in_form("providers")
-    def _look_at_trees(self, requester: Requester) -> None:
-        providers = self._client.providers("", requester)
-        sizes = Counter(each["root_provider_uuid"] for each in providers)
-        flat = frozenset[str]()
-        self._others = {root: flat if n == 1 else None for root, n in sizes.items()}

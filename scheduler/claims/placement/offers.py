@@ -84,8 +84,7 @@ class Offers:
         self._wishes: list[Wish] = []
         #: The query by which answers are remembered.
         self._key = ""
-        #: Nodes to be asked about before anybody is claimed on them: the candidate was built, or
-        #: the only one was refused.
+        #: Nodes to be asked about before a claim: the candidate was built, or the only one refused.
         self._unasked: set[str] = set()
         #: Nodes that Placement refused when it was asked about them, and what they hold already.
         self._refused: dict[str, int] = {}

@@ -5,7 +5,6 @@ import pytest
 from scheduler import errors
 from scheduler.claims.placement.backend import LEFT_SECONDS, READS
 from scheduler.claims.placement.offers import QUERIES
-from scheduler.explain.answer import to_dict
 from scheduler.hosts.instances import TrackedInstance
 from tests.builders import a_conf, a_request
 from tests.unit.claims.placement.test_calls import (
@@ -38,7 +37,6 @@ def on(*providers):
 
 ON_H1, ON_H2 = on(PROVIDER), on(OTHER)
 BOTH = [ON_H1, ON_H1]
-CHECK = {"_nova_check_type": ["rebuild"]}
 NO_PROVIDERS = (200, {"resource_providers": []})
 LOOK = [NO_PROVIDERS] * 3
 """Providers that share, those that are disabled, and all: looked up before the first request."""
@@ -87,15 +85,6 @@ def test_one_that_another_worker_may_be_at_is_left_to_it_first(is_redelivered):
     asked = Asked([OFFERED, ON_H2, ON_H2], is_redelivered=is_redelivered)
     assert (asked.hosts, asked.record.claim) == (["h2"], "repeated")
     assert list(filter(None, asked.pauses)) == [LEFT_SECONDS] * is_redelivered
-
-
-def test_a_refusal_by_placement_is_not_laid_to_the_last_filter():
-    conf = a_conf(scheduler__placement_refusals=1)
-    asked = Asked([*LOOK, NO_OFFER, NO_OFFER, NOTHING], query="chosen", options=conf)
-    assert asked.hosts is None
-    assert asked.record.chosen == asked.record.alternates == []
-    cause = to_dict(asked.record)["cause"]
-    assert cause == "No host fits: 2 of 2 hosts pass every filter, and none can be claimed."
 
 
 def test_a_check_of_where_an_instance_is_asks_and_claims_nothing():

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
-from scheduler.claims.placement.connections import KEPT_SECONDS, Connections
+from scheduler.claims.placement.connections import KEPT_SECONDS, Connections, answer_until
 from tests.servers.loopback_http import LoopbackServer, QuietHandler
 from tests.waiting import wait_until
 
@@ -82,3 +82,13 @@ def test_there_are_no_more_connections_than_allowed_and_no_wait_is_endless():
         server.may_answer.set()
         assert (first.result(), second.result()) == (204, 204)
     assert len(set(server.ports)) == 1
+
+
+def test_what_nobody_waits_for_any_longer_is_not_sent():
+    """As a claim that waited for a token."""
+    with lasting_connections(1) as (server, call):
+        server.may_answer.set()
+        with pytest.raises(requests.Timeout):
+            answer_until(time.monotonic(), call)
+        assert call() == 204
+    assert len(server.ports) == 1
