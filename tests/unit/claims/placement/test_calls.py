@@ -180,6 +180,14 @@ def test_conflicts_are_retried_so_many_times(refusals, calls, claimed):
 def test_a_call_whose_token_is_refused_is_made_once_more():
     outcome, made, _pauses = claim(NOTHING, (401, {}), (204, None))
     assert (outcome is None, len(made)) == (False, 3)
+    with pytest.raises(Unavailable, match="HTTP 401"):
+        claim((401, {}), (401, {}), NOTHING, (204, None))
+
+
+def test_a_move_whose_claim_got_no_answer_is_known_by_what_it_has_then():
+    both = {"allocations": REQUEST["allocations"] | BEFORE["allocations"]}
+    outcome, made, _pauses = claim((200, BEFORE), None, (200, both))
+    assert ([*outcome["allocations"]], len(made)) == (["old"], 3)
 
 
 def test_what_an_instance_had_is_given_back():

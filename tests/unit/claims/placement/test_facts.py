@@ -1,5 +1,9 @@
 """What is known of providers, and whom it rules out."""
 
+import time
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from scheduler import objects
@@ -10,6 +14,7 @@ from scheduler.claims.placement.memory import MOST_QUERIES, Memory
 from tests.builders import a_conf
 from tests.unit.claims.placement.test_query import (
     AGGREGATE,
+    BOTH_WAYS,
     DISABLED,
     NO_DISK,
     NO_FLEET,
@@ -79,6 +84,19 @@ def test_why_a_provider_would_be_refused(spec, shared, reasons):
 
 def test_answers_to_the_latest_queries_are_remembered():
     memory = Memory(None, lambda: 60)
-    for number in range(MOST_QUERIES + 1):
+    for number in (*range(MOST_QUERIES), 0, MOST_QUERIES):
         memory.note_answer(str(number), NODE, Answer({NODE: [{}]}))
-    assert [memory.is_granted(query, NODE) for query in "10"] == [True, False]
+    assert [memory.is_granted(query, NODE) for query in "01"] == [True, False]
+
+
+@pytest.mark.parametrize("is_all", [True, False])
+def test_who_is_not_on_a_list_is_passed_over_if_that_was_whole(is_all):
+    """Who has no PCPU may be asked for VCPU."""
+    memory, now = Memory(None, lambda: 60), time.monotonic()
+    memory.facts.learn(FREE, now, {NODE: {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 8}})
+    memory.note_answer("another", OTHER, Answer())
+    memory.note_list("query", Answer({NODE: [{}]}, is_all=is_all))
+    places = np.array([memory.facts.place_of(node) for node in (NODE, OTHER)])
+    hosts = SimpleNamespace(per_document=lambda *_args, **_more: places)
+    wishes = CandidateQuery(a_conf(), None).wishes(a_spec(**BOTH_WAYS), NO_FLEET)
+    assert memory.grantable("query", wishes, hosts).tolist() == [True, not is_all]

@@ -55,7 +55,7 @@ def pinned(policy="dedicated", thread_policy=None, emulator=None):
 DESTINATION = objects.Destination(
     aggregates=[f"{OTHER},{AGGREGATE}", NODE], forbidden_aggregates={OTHER}
 )
-PORT = a_group("p1", resources={"NET_BW": 5}, required_traits={"T"}, in_tree=NODE)
+PORT = a_group("p1", resources={"NET_BW": 5}, required_traits={"T"}, in_tree=OTHER)
 PARAMS = objects.RequestLevelParams(
     root_required={"R"}, root_forbidden={"F"}, same_subtree=[["a", "b"]]
 )
@@ -76,10 +76,11 @@ NEEDED, ISOLATED = (
     "scheduler__enable_isolated_aggregate_filtering",
 )
 IMAGES = "scheduler__query_placement_for_image_type_support"
-PREFILTER = "scheduler__image_metadata_prefilter"
+PREFILTER = {"scheduler__image_metadata_prefilter": True}
 SCSI = {"hw_disk_bus": "scsi", "hw_cdrom_bus": "ide", "hw_vif_model": "spapr-vlan"}
 BUSES = "COMPUTE_NET_VIF_MODEL_SPAPR_VLAN,COMPUTE_STORAGE_BUS_IDE,COMPUTE_STORAGE_BUS_SCSI"
 ARM = {"hw_architecture": "aarch64", "hw_emulation_architecture": "x86_64"}
+ARM_TRAITS, NO_TRAITS = "COMPUTE_ARCH_X86_64,HW_ARCH_AARCH64", f"root_required={DISABLED}"
 LICENSED = {"trait:CUSTOM_LICENSED": "required"}
 CASES = {  # what is asked for -> parts of the query (nothing behind "=": no such part) by options
     "a plain flavor": ({}, f"limit=1000 resources={SIZES} root_required={DISABLED}"),
@@ -87,10 +88,7 @@ CASES = {  # what is asked for -> parts of the query (nothing behind "=": no suc
     "without disk": ({"flavor": NO_DISK}, "resources=MEMORY_MB:512,VCPU:2"),
     "extra specs first": (IRON, "resources=CUSTOM_METAL:1,DISK_GB:8,MEMORY_MB:512"),
     "traits": (TRAITS, "required=CUSTOM_B,HW_A,!X"),
-    "a class that cannot be": (
-        {"resources:CUSTOM_x": "1"},
-        "resources=CUSTOM_x:1,DISK_GB:8,MEMORY_MB:512,VCPU:2",
-    ),
+    "a class that cannot be": ({"resources:CUSTOM_x": "1"}, f"resources=CUSTOM_x:1,{SIZES}"),
     "a trait that cannot be": ({"trait:custom_b": "required"}, "required=custom_b"),
     "sizes in groups": (
         {"resources1:VCPU": "1", "resources2:VCPU": "1", "resources:DISK_GB": "3"},
@@ -109,7 +107,7 @@ CASES = {  # what is asked for -> parts of the query (nothing behind "=": no suc
     "several groups have a policy": (NUMBERED, "group_policy=none"),
     "one needs none": ({"resources1:VGPU": "1"}, "resources1=VGPU:1 group_policy="),
     "its own": ({"resources1:VGPU": "1", "group_policy": "isolate"}, "group_policy=isolate"),
-    "a port": ({"requested_resources": [PORT]}, f"resourcesp1=NET_BW:5 in_treep1={NODE}"),
+    "a port": ({"requested_resources": [PORT]}, f"resourcesp1=NET_BW:5 in_treep1={OTHER}"),
     "roots": ({"request_level_params": PARAMS}, f"root_required=R,{DISABLED},!F same_subtree=a,b"),
     "aggregates": (
         {"requested_destination": DESTINATION},
@@ -124,29 +122,12 @@ CASES = {  # what is asked for -> parts of the query (nothing behind "=": no suc
     "a tenant": ({"project_id": "me"}, f"member_of=in:{AGGREGATE}", {TENANTS: True}),
     "another tenant": ({"project_id": "you"}, "member_of=", {TENANTS: True}),
     "isolated": ({"is_bfv": False}, f"member_of=!in:{OTHER}", {ISOLATED: True}),
-    "what an image wants": (
-        {"image": SCSI},
-        f"root_required={BUSES},{DISABLED}",
-        {PREFILTER: True},
-    ),
-    "its architecture": (
-        {"image": ARM},
-        f"root_required=COMPUTE_ARCH_X86_64,HW_ARCH_AARCH64,{DISABLED}",
-        {PREFILTER: True},
-    ),
-    "not asked for": ({"image": SCSI}, f"root_required={DISABLED}"),
-    **{
-        f"no trait for {name} {value}": (
-            {"image": {**SCSI, name: value}},
-            f"root_required={DISABLED}",
-            {PREFILTER: True},
-        )
-        for name, value in [
-            ("hw_viommu_model", "intel"),
-            ("hw_architecture", "armv7l"),
-            ("hw_emulation_architecture", "alpha"),
-        ]
-    },
+    "what an image wants": ({"image": SCSI}, f"root_required={BUSES},{DISABLED}", PREFILTER),
+    "its architecture": ({"image": ARM}, f"root_required={ARM_TRAITS},{DISABLED}", PREFILTER),
+    "not asked for": ({"image": SCSI}, NO_TRAITS),
+    "no IOMMU": ({"image": {**SCSI, "hw_viommu_model": "intel"}}, NO_TRAITS, PREFILTER),
+    "an old ARM": ({"image": {**SCSI, "hw_architecture": "armv7l"}}, NO_TRAITS, PREFILTER),
+    "Alpha": ({"image": {**SCSI, "hw_emulation_architecture": "alpha"}}, NO_TRAITS, PREFILTER),
     "licensed": (LICENSED, "member_of=", {ISOLATED: True}),
     "a licensed device": (
         {"resources1:VGPU": "1", "trait1:CUSTOM_LICENSED": "required"},
@@ -308,7 +289,7 @@ def test_what_a_request_is_bound_to(request_fields, bound_to):
     assert fleet_of(manager(*HOSTS), a_request(**request_fields)).bound_to == bound_to
 
 
-DISKS = {"DISK_GB"}
+DISKS, BANNED = {"DISK_GB"}, destination(forbidden_aggregates={OTHER})
 
 
 @pytest.mark.parametrize(
@@ -334,12 +315,15 @@ DISKS = {"DISK_GB"}
         pytest.param({"resources1:VGPU": "1", "group_policy": "isolate"}, DISKS, None, id="apart"),
         pytest.param({"trait:A": "forbidden"}, DISKS, "required_SHARED0=!A", id="shared, a ban"),
         pytest.param({}, {"DISK_GB", "MEMORY_MB", "VCPU"}, None, id="all is shared"),
-        pytest.param(PORT, (), f"in_tree={NODE} in_treep1={NODE}", id="a port's own tree"),
+        pytest.param(
+            {"requested_resources": [PORT]}, (), f"in_tree={NODE} in_treep1={OTHER}", id="a port's"
+        ),
+        pytest.param(BANNED, DISKS, f"member_of_SHARED0=!in:{OTHER}", id="shared, not by some"),
     ],
 )
 def test_what_is_asked_about_one_host(spec, shared, text):
-    fields = {"requested_resources": [spec]} if spec is PORT else {"extra_specs": spec}
-    (wish,) = CandidateQuery(a_conf(), None).wishes(a_spec(**fields), NO_FLEET)
+    wanted = a_spec(**spec) if any(key.startswith("requested") for key in spec) else a_spec(spec)
+    (wish,) = CandidateQuery(a_conf(), None).wishes(wanted, NO_FLEET)
     found = wish.for_node(NODE, set(shared))
     assert (found is None) is (text is None)
     known = urllib.parse.parse_qs(found or "")
@@ -365,20 +349,36 @@ def test_an_alternate_with_a_flat_tree_needs_no_question(extra_specs, shared, re
     assert (built or {}).get("allocations") == (resources and {NODE: {"resources": resources}})
 
 
-ALL = {"different_host": [NODE]}
+ALL = {"hints": {"different_host": [NODE]}}
+BOTH_WAYS = {"extra_specs": {"hw:cpu_policy": "dedicated"}, "numa_topology": pinned()}
+
+
+def answered(spec, counts):
+    """A query and its wishes for *spec*; they are answered with so many candidates each."""
+    request = {"allocations": {NODE: {"resources": {"VCPU": 1}}}, "mappings": {"": [NODE]}}
+    answer = {"provider_summaries": {NODE: {"root_provider_uuid": NODE}}}
+    answers = ({**answer, "allocation_requests": [request] * count} for count in counts)
+    client = SimpleNamespace(candidates=lambda _query, _requester: next(answers))
+    query = CandidateQuery(a_conf(scheduler__max_placement_results=2), client)
+    return query, query.wishes(a_spec(**spec), NO_FLEET)
 
 
 @pytest.mark.parametrize(
-    ("hints", "count", "is_all"), [({}, 1, True), ({}, 2, False), (ALL, 2, False), (ALL, 3, True)]
+    ("spec", "counts", "is_all"),
+    [
+        *(({}, [1], True), ({}, [2], False), (ALL, [2], False), (ALL, [3], True)),
+        *((BOTH_WAYS, [2, 1], False), (BOTH_WAYS, [1, 1], True)),
+    ],
 )
-def test_a_list_that_placement_cuts_off_by_itself_is_not_all(hints, count, is_all):
-    requests = [{"allocations": {NODE: {"resources": {"VCPU": 1}}}}] * count
-    summaries = {NODE: {"root_provider_uuid": NODE}}
-    answer = {"allocation_requests": requests, "provider_summaries": summaries}
-    client = SimpleNamespace(candidates=lambda _query, _requester: answer)
-    query = CandidateQuery(a_conf(scheduler__max_placement_results=2), client)
-    wishes = query.wishes(a_spec(hints=hints), NO_FLEET)
+def test_a_list_that_placement_cuts_off_by_itself_is_not_all(spec, counts, is_all):
+    query, wishes = answered(spec, counts)
     assert query.listed(wishes, None).is_all is is_all
+
+
+@pytest.mark.parametrize("counts", [[1], [0, 1]])
+def test_a_host_is_asked_about_the_other_way_only_if_it_is_refused(counts):
+    query, wishes = answered(BOTH_WAYS, counts)
+    assert len(query.asked(wishes, NODE, set(), None).candidates[NODE]) == 1
 
 
 def test_the_oldest_service_is_known_whoever_comes_and_goes():
