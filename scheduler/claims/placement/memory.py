@@ -111,7 +111,7 @@ class Memory:
             if uuid != root:
                 others[root].update(resources)
             free[root].update({n: e["capacity"] - e["used"] for n, e in resources.items()})
-        self._others |= {root: frozenset(classes) for root, classes in others.items()}
+        self._others.update({root: frozenset(e) for root, e in others.items()})
         now = time.monotonic()
         complete = [root for root in others if providers[root].keys() >= {"resources", "traits"}]
         self.facts.learn(FREE, now, {root: free[root] for root in complete})
@@ -172,7 +172,7 @@ class Memory:
             return
         self._traits_at[name] = now
         having = {e["uuid"] for e in self._client.providers(f"required={name}", requester)}
-        alone = [root for root, others in self._others.items() if others == frozenset()]
+        alone = [root for root, others in self._others.copy().items() if others == frozenset()]
         self.facts.learn_one(TRAIT, name, now, {root: float(root in having) for root in alone})
 
     def _of(self, query: str) -> np.ndarray:
