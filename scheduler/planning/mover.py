@@ -93,10 +93,10 @@ class Mover:
         self.fleet.spec_of[server.uuid or ""] = spec
         self.fleet.finish_builds([made])
         group = spec.instance_group.uuid if spec.instance_group is not None else None
-        flavor = spec.flavor
-        disk_gb = (flavor.root_gb or 0) + (flavor.ephemeral_gb or 0)
-        size = (flavor.memory_mb or 0, flavor.vcpus or 0, disk_gb)
-        move = Move(server.uuid or "", source, made.key[0], *size, reason, others, group)
+        hints = spec.scheduler_hints or {}
+        named = (*hints.get("same_host", ()), *hints.get("different_host", ()))
+        size = (spec.memory_mb, spec.vcpus, spec.root_gb + spec.ephemeral_gb)
+        move = Move(server.uuid or "", source, made.key[0], *size, reason, others, group, named)
         self.moves.append(move)
         self._changes.append((server, made, spec))
         return move

@@ -24,6 +24,8 @@ class Move:
     alternates: tuple[str, ...] = ()
     #: Group that it is a member of.
     group: str | None = None
+    #: Servers whose hosts decide where it may be.
+    named: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,13 @@ def wave_numbers(moves: Sequence[Move]) -> list[int]:
     """Per move its wave, from 0 on: later than every move before it that it depends on.
 
     It depends on those that leave its target, whose room it may need, and on those of the same
-    server or group, whose hosts decide where it may be.
+    server or group or of servers that it names, whose hosts decide where it may be.
     """
     left: dict[str, int] = {}
     held: dict[str, int] = {}
     numbers = []
     for move in moves:
-        ties = [move.server] if move.group is None else [move.server, move.group]
+        ties = [each for each in (move.server, move.group, *move.named) if each]
         number = max(left.get(move.target, -1), *(held.get(tie, -1) for tie in ties)) + 1
         left[move.source] = max(left.get(move.source, -1), number)
         held.update(dict.fromkeys(ties, number))

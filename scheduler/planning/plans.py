@@ -25,8 +25,6 @@ ORDERS: Final = 24
 #: In larger fleets other orders take too long and free few more.
 MOST_HOSTS_REORDERED: Final = 64
 
-_UNKNOWN: Final = "nothing is known of its request"
-
 Track = Callable[[Iterable[Any]], Iterable[Any]]
 """Gives the same things, and sees how many of them are done."""
 
@@ -111,9 +109,8 @@ class Planner:
         self, spec: objects.RequestSpec, rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Need of *spec*, and what each of *rows* lacks, by resource."""
-        flavor = spec.flavor
-        disk_mb = ((flavor.root_gb or 0) + (flavor.ephemeral_gb or 0)) * 1024 + (flavor.swap or 0)
-        needs = np.array([[flavor.vcpus or 0], [flavor.memory_mb or 0], [disk_mb]], dtype=float)
+        disk_mb = (spec.root_gb + spec.ephemeral_gb) * 1024 + (spec.flavor.swap or 0)
+        needs = np.array([[spec.vcpus], [spec.memory_mb], [disk_mb]], dtype=np.float64)
         return needs, needs - Room.from_rows(self._fleet.table, rows).free
 
     def _clear(self, spec: objects.RequestSpec, row: int, rows: np.ndarray, reason: str) -> bool:
@@ -219,7 +216,7 @@ class Planner:
         movable = {each.uuid for each in self._fleet.servers_on(host)}
         for uuid in self._fleet.table.instances.get(host, {}):
             if uuid not in movable:
-                yield Stuck(uuid, host, self._reasons.get(uuid, _UNKNOWN))
+                yield Stuck(uuid, host, self._reasons.get(uuid, "nothing is known of its request"))
 
     def _begin(self, goal: str, wanted: int) -> Plan:
         mover = self._mover

@@ -123,7 +123,6 @@ def test_lenient_replays_say_what_they_left_out(replay, tmp_path):
         ([*FLEET, "--scale-hosts", "0"], "--scale-hosts: 0 is out of bounds"),
         ([*FLEET, "--scale-hosts", "5002"], "--scale-hosts: 5002 is out of bounds"),
         ([*FLEET, "--from-day", "9"], "--from-day, --days: no arrivals are left of 0.104 days"),
-        ([*FLEET, "--days", "0"], "--from-day, --days: no arrivals are left of 0.104 days"),
         (
             [*FLEET, "--warm-up", "2.6"],
             "--warm-up: longer than the workload, which lasts 2.5 hours",

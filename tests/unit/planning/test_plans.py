@@ -76,7 +76,9 @@ def loads_after(world, before, plan):
 def test_a_host_is_drained_and_each_server_has_a_new_host():
     world = World([3, 2], [4], [5])
     before = world.loads()
+    world.fleet.spec_of[a_uuid(2)].scheduler_hints = {"different_host": [a_uuid(1)]}
     plan = world.planner().drain(["host-1"])
+    assert len(plan.waves()) == 2
     assert plan.reached == plan.wanted == 1
     assert plan.stuck == []
     assert world.loads()[0] == 0

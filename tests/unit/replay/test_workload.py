@@ -147,7 +147,6 @@ def test_lifetimes_are_in_their_bins_or_drawn_from_those_known(tmp_path):
         ("v1.train.txt.gz", f"{'9' * 5000} b,|,\n", "line 1: not of the form"),
         ("v1.dev.c2100000.txt.gz", "1800000 U1,|,\n", "line 1: not of the form"),
         ("v1.dev.c2100000.txt.gz", "1800000 U9,|,U2,|,\n", "line 1: no lifetime 'U9' in interval"),
-        ("v1.dev.c2100000.txt.gz", "1800000 U1,|,,|,\n", "line 1: no lifetime '' in interval"),
     ],
 )
 def test_a_bad_line_of_the_trace(tmp_path, part, text, complaint):
