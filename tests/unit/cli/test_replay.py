@@ -69,8 +69,11 @@ def test_other_fleets_and_another_file(replay, tmp_path):
     status, out, err = replay("--fleet", *crowded, "--compact", "-o", "/dev/full")
     assert (status, "…" in out, "Smallest fleet" in out) == (exit_codes.FAILURE, False, True)
     assert "error: --output: /dev/full: No space left on device\n" in err
-    status, out, _err = replay(*FLEET, *scaled[:2], "-f", "json")
-    assert json.loads(out)["configurations"]["configured"]["end"]["hosts"] == 2
+    alike = ("--set=ram_weight_multiplier=-1", "--set=io_ops_weight_multiplier=0")
+    alike += ("--against", str(other), "--against=ram_weight_multiplier=-1")
+    found = json.loads(replay(*FLEET, *scaled[:2], *alike, "-f", "json")[1])
+    assert found["configurations"]["configured"]["end"]["hosts"] == 2
+    assert [each["elsewhere"] for each in found["differences"]] == [0, 0]
 
 
 def test_one_request_that_fits_more_often_than_is_tried(replay, tmp_path):

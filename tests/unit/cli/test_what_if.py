@@ -75,7 +75,6 @@ def test_a_request_of_the_bus_is_read_from_a_file(database, tmp_path):
     [
         ([], "REQUEST_ID: give it, or else options of a request"),
         (["req-1", "--flavor", "x"], "REQUEST_ID: give it, or else options of a request"),
-        (["req-1", "--count", "2"], "REQUEST_ID: give it, or else options of a request"),
         (["--request", "x", "--az", "z"], "--request: only --count goes with it"),
         (["--az", "z"], "--flavor: missing, without --request"),
         (["--flavor", "no-such"], "no-such"),

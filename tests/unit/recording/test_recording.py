@@ -227,8 +227,7 @@ def test_what_could_not_be_written_is_a_gap_and_leaves_no_file(tmp_path, caplog,
     assert (tally.missing, tally.different) == (journal.left_out, [])
     assert tally.same == tally.decisions == next(asked) - 1 - journal.left_out > 0
     assert journal.gaps >= 1
-    (gap,) = tally.gaps
-    assert f"line 2: {journal.left_out} decisions are missing before 2026-01-01T00:00:00" in gap
+    assert f"line 2: {journal.left_out} decisions are missing before 2026-01-01T" in tally.gaps[0]
 
 
 def two_workers(tmp_path, *, sees=True, behind=500):
