@@ -70,7 +70,7 @@ GROUPS = {
     "aggregate": "group hosts and give them availability zones and metadata",
     "flavor": "sizes of servers",
     "group": "server groups and their policies",
-    "claims": "see what schedulers have promised, close it, compare it with what there is",
+    "claims": "look at the claims of hosts, close them, compare them with what there is",
     "what-if": "decide a request twice, as things are and with changes, and keep nothing",
     "plan": "which servers to move: to empty hosts, make room, mend rules; nothing is moved",
     "state": "see what the running schedulers know, and let them read it anew",

@@ -52,7 +52,7 @@ def list_claims(command: Base, args: Any) -> Any:
     words="{closed} claim(s) closed",
 )
 def release(command: Base, args: Any) -> dict[str, Any]:
-    """Close claims, so that what they promise is free again at once."""
+    """Close claims, so that what they hold is free again at once."""
     if bool(args.consumers) == bool(args.host):
         command.parser.error("give each CONSUMER, or else --host")
     database = _database(command)

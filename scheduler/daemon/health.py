@@ -76,7 +76,7 @@ class WorkerHealth:
 
     def _requests(self) -> Check:
         stuck = self.in_flight.stuck_for(self.stuck_seconds) or 0.0
-        in_hand = f"{self.in_flight.in_hand} in hand"
+        in_hand = f"{self.in_flight.in_hand} in flight"
         return _check("requests", not stuck, in_hand, f"a request has not moved for {stuck:.0f} s")
 
     def _listener(self) -> Check:

@@ -139,7 +139,7 @@ class Reports:
 
     def _requests(self) -> Iterator[str]:
         several = [] if self._in_flight is None else self._in_flight.requests()
-        yield f"{len(several)} in hand"
+        yield f"{len(several)} in flight"
         for each, age_seconds in several:
             yield f"{each.method} {each.request_id or '-'}: began {age_seconds:.1f} s ago"
 

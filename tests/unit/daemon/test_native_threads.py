@@ -86,7 +86,7 @@ def test_they_go_on_while_a_decision_computes(tmp_path):
         (tmp_path / "decided").touch()
         assert worker.wait(SECONDS) == 0
     assert told["status"] == "pass"
-    assert "1 in hand" in str(told["checks"])
+    assert "1 in flight" in str(told["checks"])
     assert b"WATCHDOG=1" in fed
 
 

@@ -103,7 +103,7 @@ def test_a_worker(tmp_path):
         "up = 2",
         "state age (s) = 1.2",
         "cell east (u1) left out: no answer in time, 2 failures",
-        "1 in hand",
+        "1 in flight",
         "select_destinations req-8: began",
         "req-7 Placement of 1 instance(s) [uuid-24]: selected [h24]",
         "req-7 Placement of 1 instance(s) [uuid-5]: selected [h5]",
@@ -125,7 +125,7 @@ def test_without_a_worker_and_with_secrets(tmp_path):
     text = reported(tmp_path)
     for wanted in ("  connection = ***", "their_url = http://admin:***@x/", "none in this process"):
         assert wanted in text
-    assert "0 in hand" in text
+    assert "0 in flight" in text
     assert SECRET not in text
 
 
@@ -159,7 +159,7 @@ def test_a_file_instead_of_the_signal(tmp_path):
     def is_told():
         os.utime(watched, (2**32, 2**32))
         found = [each.read_text("utf-8") for each in tmp_path.glob("prog_gurumeditation_*")]
-        return any("0 in hand" in each for each in found)
+        return any("0 in flight" in each for each in found)
 
     wait_until(is_told)
 
