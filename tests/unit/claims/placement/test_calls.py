@@ -163,14 +163,10 @@ def claim(*answers):
 
 
 @pytest.mark.parametrize(
-    ("refusals", "calls", "claimed"),
-    [
-        ([CONCURRENT] * 3, 8, True),
-        ([CONCURRENT] * ATTEMPTS, 2 * ATTEMPTS, False),
-    ],
+    ("refusals", "calls", "claimed"), [(3, 8, True), (ATTEMPTS, 2 * ATTEMPTS, False)]
 )
 def test_conflicts_are_retried_so_many_times(refusals, calls, claimed):
-    answers = [answer for each in refusals for answer in (NOTHING, (409, each))]
+    answers = [NOTHING, (409, CONCURRENT)] * refusals
     outcome, made, pauses = claim(*answers, NOTHING, (204, None))
     assert (outcome is not None, len(made)) == (claimed, calls)
     assert all(each <= LONGEST_PAUSE_SECONDS for each in pauses)
