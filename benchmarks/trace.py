@@ -97,7 +97,10 @@ def main() -> int:
     for each in document["differences"]:
         count = f"{each['elsewhere']:,} of all {each['requests']:,}"
         other = NAMES[each["between"][1]]
-        lines.append(f"\n{count} requests went elsewhere with {other} than with spreading.\n")
+        lines.append(
+            f"\n{count} requests, the warm-up included, went elsewhere with {other} than with "
+            "spreading.\n"
+        )
     PAGE.write_text("".join([*lines, *plots(results)]), encoding="utf-8")
     return 0
 

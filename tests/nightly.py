@@ -3,10 +3,9 @@
     python -m tests.nightly              # all
     python -m tests.nightly race soak    # some
 
-Each is made of units, which are commands.  ``build/nightly`` notes which have passed, so that a run
-that was stopped, or failed, goes on where it was when it is started again; a new revision begins
-anew.  Once all units have passed, their results are written into a page of ``docs/evidence``.  The
-output of each unit is kept beside the notes.
+Each is made of units, which are commands.  ``build/nightly`` notes which have passed, and their
+output: a run that was stopped, or failed, goes on where it was, unless the revision is new.  Once
+all units have passed, their results are written into a page of ``docs/evidence``.
 """
 
 import argparse

@@ -136,6 +136,15 @@ def test_a_request_that_two_workers_decide_at_once_gets_one_answer(fleet):
     assert sum(fleet.used_mb().values()) == 8 * MB // 4
 
 
+def test_a_retry_replaces_what_the_failed_host_had(fleet):
+    three_hosts(fleet)
+    worker, name = a_worker(fleet), a_name()
+    (failed,) = worker.hosts("req-1", [name])
+    (host,) = worker.hosts("req-2", [name], ignore_hosts=[failed])
+    assert host != failed
+    assert fleet.host_of(name) == [host]
+
+
 def test_the_conductor_claims_an_alternate(fleet):
     three_hosts(fleet)
     worker, name = a_worker(fleet), a_name()

@@ -136,6 +136,17 @@ def test_refused_hosts_are_passed_over_for_a_while(fleet, seconds, again):
     assert sorted(hosts) == ["p1", "p2", "p3"]
 
 
+def test_after_some_refusals_the_fleet_is_listed_and_the_list_remembered(fleet):
+    for host in ("p1", "p2", "p3", "p4"):
+        fleet.add(host)
+    slow = fleet.add("p5", traits=["CUSTOM_RARE"])
+    worker = a_worker(fleet, placement_refusals=2)
+    assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p5"]
+    assert worker.asked_about().count("") == 1
+    assert worker.hosts("req-2", [a_name()], 512, extra_specs=SLOW) == ["p5"]
+    assert worker.asked_about() == [slow]
+
+
 def test_why_placement_refused_a_host_is_found_beside_the_request(fleet):
     for host in ("p1", "p2", "p3"):
         fleet.add(host, traits=["CUSTOM_RARE"] * (host == "p3"))

@@ -1,8 +1,7 @@
 """A million inputs: ``python -m tests.fuzz`` prints what became of them, and fails for any harm.
 
-Each target is a process of its own with a seed of its own, so that one run is like the next;
-``--share 0.01`` gives every target that part of its inputs, ``--most-seconds 3`` is for a machine
-that is slower than what takes a second at most there.
+Each target is a process with a seed of its own, so that one run is like the next.  ``--share 0.01``
+gives each that part of its inputs; ``--most-seconds 3`` is for a slower machine than 1 s is for.
 """
 
 import argparse

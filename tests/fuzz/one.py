@@ -1,9 +1,8 @@
 """One target in a process of its own: ``python -m tests.fuzz.one NAME INPUTS SEED FILE``.
 
-``one field`` goes through all changes of one field, in their order; what is named ``by chance`` is
-changed at random.  For all others atheris watches which ways the inputs take through the
-scheduler's code, and changes those further that find new ones; it has to see every module before
-anything imports it, so that nothing of the scheduler is imported above.
+``one field`` goes through all changes of one field, what is named ``by chance`` is changed at
+random.  For all others atheris changes those inputs further that find new ways through the code; it
+has to see every module before it is imported: none of the scheduler is above.
 """
 
 import contextlib

@@ -1,9 +1,8 @@
 """A scheduler in this process, from the body of a message to the answer that leaves it.
 
-Everything is the real thing: the library's reader of bodies and its server, every endpoint, the
-manager, the filter driver with all filters and weighers, and databases with four hosts: of this
-project's own schema, or laid out as Nova's, with cells.  Only the socket is missing; and the clock
-is the world's own, so that one run is like the next.
+All is real: the library's reader of bodies and server, every endpoint, the filter driver with
+all filters and weighers, and databases with four hosts: our schema, or laid out as Nova's, with
+cells.  Only the socket is missing; and the clock is the world's own: one run is like the next.
 """
 
 import contextlib

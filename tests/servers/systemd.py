@@ -1,8 +1,7 @@
 """A real systemd, booted as the first process of namespaces of its own.
 
-It sees this machine's programs and network, but none of its units, and folders of its own where it
-writes: /etc is a copy, /tmp, /var and /run are empty.  The script below makes sure of that before
-it starts systemd, whose first act it is to clean up there.
+It sees this machine's programs and network, none of its units, and folders of its own: /etc is a
+copy, /tmp, /var and /run are empty before it starts, as its first act is to clean up there.
 """
 
 import errno

@@ -1,8 +1,7 @@
 """Random writers on several connections, seeded.
 
-Every writer has a clock of its own, stamps what it writes when it writes it, and commits at once
-or much later, as transactions do: so changes become visible in another order than their stamps
-say, and several within one second.
+Every writer has a clock of its own, stamps what it writes, and commits at once or much later: so
+changes become visible in another order than their stamps say, and several within one second.
 """
 
 import contextlib

@@ -1,8 +1,7 @@
 """A process that has imported the project's programs and forks whoever is to be one.
 
-Importing takes 1.3 s of processor time, which the tests would spend some six hundred times.
-``python -m tests.world.zygote eventlet`` reads one program per line, as JSON, and writes the
-process id of each, then its exit status.
+Importing takes 1.3 s of processor time, six hundred times.  ``python -m tests.world.zygote
+eventlet`` reads a program per line, as JSON, and writes the process id of each, then its status.
 """
 
 from __future__ import annotations

@@ -67,8 +67,6 @@ def test_a_host_that_nova_takes_out_is_found_beside_the_reads(reader, database):
     reader.read_beside(None)
     found = reader.read()
     assert [each.hosts for each in found] == [["h2"], ["h3"]] != [each.hosts for each in before]
-    reader.read_beside(None)
-    assert reader.read() is found
 
 
 def test_after_a_read_that_failed_all_are_read(reader, database, monkeypatch):

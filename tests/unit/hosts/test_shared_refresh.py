@@ -6,7 +6,6 @@ from concurrent.futures import Future
 import pytest
 
 from scheduler.hosts.refresh import SharedRun
-from tests.waiting import wait_until
 
 SECONDS = 60
 
@@ -45,8 +44,8 @@ def in_threads(target, number):
 
 @pytest.mark.parametrize("error", [None, RuntimeError("gone")])
 def test_callers_during_a_read_share_the_next_one_and_its_error(error):
-    read = SlowRead()
-    shared = SharedRun(read)
+    read, gathered = SlowRead(), []
+    shared = SharedRun(read, gather=lambda: gathered.append(read.runs))
     [first] = in_threads(shared, 1)
     assert read.begun.acquire(timeout=SECONDS)
     later = in_threads(shared, 5)
@@ -57,6 +56,7 @@ def test_callers_during_a_read_share_the_next_one_and_its_error(error):
     read.go_on.release(5)  # a straggler may have missed the second read
     assert [future.exception(timeout=SECONDS) for future in later] == [error] * 5
     assert read.runs < 5
+    assert gathered[0] == 1  # others may come before a read that somebody has waited for
 
 
 @pytest.mark.parametrize("arrived_at", [99.0, 100.0])
@@ -91,24 +91,3 @@ def test_requests_that_had_arrived_before_a_read_began_share_it_even_when_it_is_
     for arrived_at in (100.5, 100.5, 101.0, None):  # the last two not before it began
         shared(arrived_at)
     assert reads == [100.0, 100.0, 101.0, 101.0, 101.0]
-
-
-def test_where_somebody_waited_others_may_come_before_the_next_read_and_share_it():
-    reads, futures = [], []
-
-    def come(count):
-        futures.extend(in_threads(shared, count))
-        wait_until(lambda: len(shared._changed._waiters) == count, SECONDS, "those that wait")
-
-    def read():
-        reads.append(1)
-        if len(reads) == 1:
-            come(1)
-
-    shared = SharedRun(read, gather=lambda: come(3))
-    shared()  # alone: nobody is waited for
-    assert len(futures) == 1
-    futures[0].result(timeout=SECONDS)
-    for future in futures:
-        future.result(timeout=SECONDS)
-    assert (len(futures), reads) == (4, [1, 1])
