@@ -166,7 +166,7 @@ class CellsReader:
     def read_beside(self, now: datetime.datetime) -> Sequence[FleetChanges]:
         """Heartbeats since the last call, read in another thread than that of the reads.
 
-        The next read tells what does not answer, and has the aggregates that lost hosts.
+        The next read shows what does not answer, and has the aggregates that lost hosts.
         """
         found: list[FleetChanges] = []
         readers: list[FleetReader | AggregateReader] = [*self._aggregate_readers]

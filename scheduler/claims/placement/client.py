@@ -245,8 +245,8 @@ class PlacementClient(ServiceClient):
         """Claim the allocation *request*.
 
         Returns what the instance had before, for :meth:`give_back`; None if the claim was refused.
-        *keeps* tells whether it keeps that, as in a move; else it is of a build that did not come
-        about, and replaced.  One that *is_new* has none, unless Placement says so.  Raises
+        *keeps* decides whether it keeps that, as in a move; else it is of a build that did not
+        come about, and replaced.  One that *is_new* has none, unless Placement says so.  Raises
         AllocationUpdateFailed when another process claims for the same instance.
         """
         has_read = not is_new

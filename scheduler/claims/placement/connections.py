@@ -66,7 +66,7 @@ def _refused(name: str, option: str, reason: str) -> errors.ConfigurationError:
 
 
 def answer_until(ends_at: float, call: Callable[[], Any]) -> Any:
-    """Return the result of *call*; raises ConnectTimeout then, and what is not sent never is."""
+    """Return the result of *call*, or raise ConnectTimeout; what is not sent then never is."""
 
     def run() -> Any:
         _CALL.ends_at = ends_at

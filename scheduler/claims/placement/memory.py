@@ -111,6 +111,7 @@ class Memory:
             if uuid != root:
                 others[root].update(resources)
             free[root].update({n: e["capacity"] - e["used"] for n, e in resources.items()})
+        # In place: other threads may put another mapping there meanwhile.
         self._others.update({root: frozenset(e) for root, e in others.items()})
         now = time.monotonic()
         complete = [root for root in others if providers[root].keys() >= {"resources", "traits"}]

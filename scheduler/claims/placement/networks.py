@@ -94,7 +94,7 @@ class RoutedNetworks:
 def _asking(text: str, place: str = "") -> Iterator[None]:
     """Raise keystoneauth's error, as Nova does, or NovaException, where Neutron does not answer.
 
-    The *text* tells what was asked for.  NoValidHost is raised where a *place* is refused.
+    The *text* names what was asked for.  NoValidHost is raised where a *place* is refused.
     """
     try:
         with in_form("answers of Neutron"):
