@@ -138,7 +138,6 @@ class SharedReservations(Reservations):
         return max(filter(None, several), key=lambda row: row.id, default=None)
 
     def release(self, reservation: Reservation) -> None:
-        """See the base class."""
         super().release(reservation)
         if reservation.claim.row is not None:
             self._of_id.pop(reservation.claim.row.id, None)

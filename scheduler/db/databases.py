@@ -62,7 +62,6 @@ class Databases:
 
     @property
     def all(self) -> tuple[Database, ...]:
-        """The configured ones: one or two."""
         return (self.main,) if self.api is self.main else (self.main, self.api)
 
     @property

@@ -176,7 +176,6 @@ def revision_of(connection: Connection, table: str = VERSION_TABLE) -> str | Non
 
 
 def head() -> str:
-    """The revision that this program needs."""
     scripts = pathlib.Path(versions.__path__[0]).glob("[0-9]*_*.py")
     return max(script.name for script in scripts).partition("_")[0]
 

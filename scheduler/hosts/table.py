@@ -331,7 +331,6 @@ class HostTable:
         self._note(self.rows_of_host.get(host, []), (columns.INSTANCES,))
 
     def drop_instance(self, uuid: str) -> None:
-        """Forget the instance, wherever it was."""
         host = self.host_of_instance.pop(uuid, None)
         if host is None:
             return

@@ -27,6 +27,8 @@ FAST, LIBRARY = "fast", "library"
 """The ways that a request can take from the bus."""
 AGAIN_SECONDS = 1.0
 """Pause before a server subscribes once more."""
+LOOK_SECONDS = 0.01
+"""Pause between two looks whether the library has subscribed."""
 
 
 class Server(RPCServer):
@@ -103,10 +105,12 @@ class Server(RPCServer):
             self._room.release()
 
     def serve(self, ending: contextlib.ExitStack) -> None:
-        """Start; *ending* learns to take no more requests, and to wait for those in hand."""
+        """Subscribe; *ending* learns to take no more requests, and to wait for those in hand."""
         self.start()
         ending.callback(self.wait)
         ending.callback(self.stop)
+        while self.is_listening and not self.is_consuming:
+            time.sleep(LOOK_SECONDS)  # the library subscribes in a thread of its own
 
     @property
     def is_listening(self) -> bool:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import threading
+import time
 
 import kombu
 import oslo_messaging
@@ -11,6 +12,7 @@ from oslo_config import cfg
 
 from scheduler import conf as project_options
 from scheduler.rpc import transport as rpc_transport
+from scheduler.rpc.connection import Channel
 from scheduler.rpc.dispatcher import BaseAPI
 from scheduler.rpc.server import Server
 from tests.waiting import wait_until
@@ -44,8 +46,6 @@ class Gate:
 
 
 class Bus:
-    """A virtual host, and servers on it."""
-
     def __init__(self, rabbitmq, folder):
         self.rabbitmq = rabbitmq
         self.vhost = rabbitmq.create_vhost()
@@ -67,12 +67,11 @@ class Bus:
         cfg.CONF(["--config-file", str(config)], project="nova")
         bus = rpc_transport.get_transport(cfg.CONF)
         server = Server(bus, "scheduler", "here", [BaseAPI("scheduler"), *endpoints])
-        server.start()
         try:
-            yield server
+            with contextlib.ExitStack() as ending:
+                server.serve(ending)
+                yield server
         finally:
-            server.stop()
-            server.wait()
             bus.cleanup()
             cfg.CONF.reset()
 
@@ -99,6 +98,18 @@ def test_both_ways_give_the_same_answers(bus):
     assert {tuple(sorted(one)) for one in answers} == {tuple(sorted(answers[0]))}
     assert len({one["_unique_id"] for one in answers}) == len(answers)
     assert dressed == [dressed[0]] * len(answers)
+
+
+def test_who_serves_has_subscribed_however_slow_the_broker_is(bus, monkeypatch):
+    subscribe = Channel.basic_consume
+
+    def slowly(*arguments, **options):
+        time.sleep(0.3)
+        return subscribe(*arguments, **options)
+
+    monkeypatch.setattr(Channel, "basic_consume", slowly)
+    with bus.server("library") as server:
+        assert server.is_consuming
 
 
 @WAYS
