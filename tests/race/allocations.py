@@ -176,5 +176,4 @@ def render(plan: Plan, outcome: Outcome) -> str:
 
 
 def broken(_plan: Plan, outcome: Outcome) -> bool:
-    """True when any promise was broken."""
     return any(outcome.wrong.values())

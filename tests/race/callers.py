@@ -62,7 +62,6 @@ class Callers:
 
     @property
     def waiting(self) -> int:
-        """How many requests are under way."""
         return len(self._under_way)
 
     def ask(self, request: Request) -> None:
@@ -80,7 +79,6 @@ class Callers:
             self._lost(request)
 
     def unread(self) -> int:
-        """How many calls no scheduler has taken yet."""
         return self._connection.unread()
 
     def close(self) -> None:
@@ -149,7 +147,6 @@ class AnsweredHosts:
         self.worst_mb = 0
 
     def promise(self, server: str, host: str, memory_mb: int) -> None:
-        """An answer names *host* for *server*."""
         with self._lock:
             self._take(server)
             self._host_of_server[server] = host, memory_mb

@@ -58,6 +58,7 @@ class Computes:
         self._used_mb: Counter[str] = Counter()
         self._running: dict[str, tuple[str, int]] = {}
         self.again: deque[tuple[str, int]] = deque()
+        self._is_stepping = False
         self.counts: Counter[str] = Counter()
         #: When, at the latest, a server's memory was free for others to see.
         self.freed_at: dict[str, float] = {}
@@ -76,6 +77,11 @@ class Computes:
     def delete(self, count: int) -> None:
         """Delete so many running servers, or all there are."""
         self._orders.put(("delete", count))
+
+    @property
+    def is_busy(self) -> bool:
+        """True while orders are open, or servers are to be asked for anew; asked in that order."""
+        return not self._orders.empty() or self._is_stepping or bool(self.again)
 
     @property
     def used_mb(self) -> int:
@@ -100,7 +106,9 @@ class Computes:
         try:
             while not (self._stops.is_set() and self._orders.empty()):
                 began = time.monotonic()
+                self._is_stepping = True
                 self._step()
+                self._is_stepping = False
                 # Claims that are to be lost show nowhere else until they are written again.
                 seconds = max(STEP_SECONDS, 8 * self._plan.break_seconds)
                 self._stops.wait(max(0.0, seconds - (time.monotonic() - began)))

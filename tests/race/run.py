@@ -162,7 +162,7 @@ class _Race:
         began = time.monotonic()
         self._schedulers.begin()
         told_at = began
-        while self._goes_on or self._callers.waiting or self._computes.again:
+        while self._goes_on or self._callers.waiting or self._computes.is_busy:
             self._keep_busy()
             self._callers.step()
             self._computes.check()
@@ -303,12 +303,10 @@ def render(plan: Plan, outcome: Outcome) -> str:
 
 
 def broken(plan: Plan, outcome: Outcome) -> bool:
-    """Whether any promise was broken; without claims none was made."""
     return any(is_kept is False for *_words, is_kept in rows(plan, outcome))
 
 
 def rows(plan: Plan, outcome: Outcome) -> list[Row]:
-    """What the table says."""
     doubled, counts = outcome.double_bookings, outcome.counts
     share = counts["rescheduled"] / max(1, counts["builds"])
     worst = f", by up to {outcome.worst_mb} MiB" if doubled else ""

@@ -69,7 +69,6 @@ class Schedulers:
         self.deployment.close()
 
     def tracebacks(self) -> list[str]:
-        """The last line of every traceback in the logs."""
         found = []
         for daemon in self.deployment.daemons:
             lines = daemon.log.splitlines()
