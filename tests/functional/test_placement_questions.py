@@ -203,11 +203,14 @@ def test_hosts_that_a_full_list_had_no_place_for_are_asked_about(fleet):
     workers = [a_worker(fleet, policy=BY_VERSION, **A_FULL_LIST) for _number in range(3)]
     best = {"ignore_hosts": ["p99", "p98", "p97", "p96"]}  # also where a worse one is on the list
     assert workers.pop().hosts("req-1", [a_name()], 512, extra_specs=SLOW, **best) == ["p5"]
+    asked = []
     for worker, other in zip(workers, ("p4", "p5"), strict=True):
         (host,) = worker.hosts("req-2", [a_name()], 512, extra_specs=SLOW, ignore_hosts=[other])
         assert {host, other} == {"p4", "p5"}
+        asked.append(len(worker.asked_about()))
         worker.learn()
         assert worker.hosts("req-3", [a_name()], 512, extra_specs=SLOW) == ["p5"]
+    assert min(asked) == 5  # two, the list and two more: then the one on the list will do
     with pytest.raises(errors.NoValidHost):
         worker.hosts("req-9", [a_name()], extra_specs=SLOW, ignore_hosts=["p4", "p5"])
 

@@ -8,31 +8,9 @@ from scheduler import errors, objects
 from tests.unit.objects.wire_samples import envelope
 
 Guest = objects.InstanceNUMATopology
-OLD_CELL = {"id": 0, "cpus": "0-3,^2", "cpu_usage": 1, "mem": {"total": 512, "used": 64}}
-DEVICES = {"vendor_id": "8086", "product_id": "1572", "numa_node": 0, "count": 2}
-POOL = {**DEVICES, "dev_type": "PF"}
-POOL_ENVELOPE = envelope(
-    "PciDevicePoolList", objects=[envelope("PciDevicePool", **DEVICES, tags={"dev_type": "PF"})]
-)
 
 
-def test_host_topology_as_an_envelope():
-    pages = envelope("NUMAPagesTopology", "1.0", size_kb=2048, total=10, used=3)
-    sizes = {"id": 0, "cpuset": ["0", 1], "memory": "4096", "memory_usage": 96}
-    more = {"pinned_cpus": [1], "siblings": [[0, 1]], "mempages": [pages]}
-    cell = envelope("NUMACell", "1.2", **sizes, **more)
-    topology = objects.NUMATopology.from_text(json.dumps(envelope("NUMATopology", cells=[cell])))
-    (found,) = topology.cells
-    assert (found.cpuset, found.siblings, found.pcpuset) == ({0, 1}, [{0, 1}], None)
-    assert (found.memory, found.cpu_usage, found.mempages[0].reserved) == (4096, 0, 0)
-    again = objects.NUMATopology.from_text(topology.to_text())
-    assert again.to_text() == topology.to_text()
-
-
-def test_host_topology_in_the_old_form():
-    (cell,) = objects.NUMATopology.from_text(json.dumps({"cells": [OLD_CELL]})).cells
-    assert (cell.id, cell.cpuset, cell.memory, cell.memory_usage) == (0, {0, 1, 3}, 512, 64)
-    assert (cell.cpu_usage, cell.pinned_cpus, cell.siblings, cell.mempages) == (1, set(), [], [])
+def test_a_host_without_cells():
     assert objects.NUMATopology.from_text(None) is None
     for text in ("{}", '{"cells": []}', '{"cells": null}'):
         assert not objects.NUMATopology.from_text(text)
@@ -129,23 +107,6 @@ def test_limits_of_old_hosts(value, ratios):
     else:
         limits = objects.SchedulerLimits.from_dict({"numa_topology": value}).numa_topology
         assert (limits.cpu_allocation_ratio, limits.ram_allocation_ratio) == ratios
-
-
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [
-        (json.dumps(POOL_ENVELOPE), 1),
-        (json.dumps([POOL, POOL]), 2),
-        (json.dumps(POOL), 1),
-        *[(text, 0) for text in ("null", "[]", "{}", "not json", "")],
-    ],
-)
-def test_pci_pools(text, count):
-    pools = objects.PciDevicePoolList.from_text(text)
-    assert len(pools) == count
-    for pool in pools:
-        assert pool.tags == {"dev_type": "PF"}
-        assert pool.to_dict() == POOL
 
 
 def test_pci_pools_of_rows():

@@ -1,9 +1,12 @@
 """(what Placement answers, call after call) -> the answer, the calls, what stays reserved."""
 
+import time
+
 import pytest
 
 from scheduler import errors
 from scheduler.claims.placement.backend import LEFT_SECONDS, READS
+from scheduler.claims.placement.facts import FREE
 from scheduler.claims.placement.offers import QUERIES
 from scheduler.explain.answer import to_dict
 from scheduler.hosts.instances import TrackedInstance
@@ -49,7 +52,7 @@ class Asked:
     """What came of a request for *uuids* to a scheduler that knows the hosts h1 and h2."""
 
     def __init__(
-        self, answers, uuids=(CONSUMER,), tracked=(), options=None, query="fleet", **fields
+        self, answers, uuids=(CONSUMER,), tracked=(), options=None, query="fleet", full="", **fields
     ):
         self.hosts = self.error = None
         with a_placement(*answers) as (server, conf):
@@ -62,6 +65,7 @@ class Asked:
             driver = a_driver(conf, SAMPLE, self.pauses.append)
             # The list costs too much to be fetched early, however slow a question is here.
             driver.claims.memory.fetched("", 1000, is_all=True)
+            driver.claims.memory.facts.learn(FREE, time.monotonic(), {full: {"VCPU": 0}})
             for each in tracked:
                 driver.host_manager.table.put_instance(each.host, each.uuid, each)
             if options is not None:
@@ -281,6 +285,7 @@ def offer(*providers, **amounts):
 LATER, BAD = (503, {}, {"Retry-After": "0"}), (502, {})
 ODD = (200, {"allocations": {PROVIDER: {"resources": None}, OTHER: None}})
 H1, H2, NEITHER = offer(PROVIDER), offer(OTHER), offer()
+ONLY_LISTED = {"query": "fleet", "ignore_hosts": ["h2"]}
 
 
 @pytest.mark.parametrize(
@@ -329,6 +334,27 @@ def test_the_chosen_host_is_asked_about(answers, hosts, calls):
         hosts if asked.record.claim == "booked" else [],
         calls,
     )
+
+
+@pytest.mark.parametrize(
+    ("answers", "how", "hosts", "calls"),
+    [
+        pytest.param([*LOOK, NEITHER, H2, DONE], {}, ["h2"], [ASK, ASK, CLAIM], id="refused"),
+        pytest.param([*LOOK, NEITHER, H1, DONE], {}, ["h1"], [ASK, ASK, CLAIM], id="not any more"),
+        pytest.param(
+            [*LOOK, NEITHER, H2, H1, DONE],
+            *({"full": PROVIDER}, ["h1"], [ASK, ASK, ASK, CLAIM]),
+            id="one that was passed over is better",
+        ),
+        pytest.param([H2, NOTHING], ONLY_LISTED, None, [ASK, READ], id="nobody is asked about"),
+    ],
+)
+def test_which_hosts_a_full_list_leaves(answers, how, hosts, calls):
+    """It has a place for one; others are asked about, but those that were refused before."""
+    how = {"query": "chosen", **how}
+    one = {"scheduler__placement_refusals": 1, "scheduler__max_placement_results": 1}
+    asked = Asked(answers, options=a_conf(scheduler__placement_query=how["query"], **one), **how)
+    assert (asked.hosts, asked.calls[-len(calls) :]) == (hosts, calls)
 
 
 ALL, FIRST, SECOND_CLAIM = "POST s", "PUT 1", "PUT 2"
