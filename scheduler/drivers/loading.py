@@ -96,10 +96,10 @@ def _class_of(conf: Any, namespace: str, of_scheduler: str, method: str) -> Any:
         if found is None:
             found = plugins.import_path(name)
     except (ImportError, ValueError) as error:
-        known = ", ".join(sorted(plugins.entry_point_names(namespace)))
+        names = sorted(plugins.entry_point_names(namespace))
         reason = (
-            f"{value!r} is neither one of {known}, nor the path of a class ({error}), nor a class "
-            f"in {directory}"
+            f"{value!r} is neither one of {', '.join(names)}, nor the path of a class ({error}), "
+            f"nor a class in {directory}{errors.did_you_mean(value, names)}"
         )
         raise errors.ConfigurationError(option=option, reason=reason) from error
     if not (inspect.isclass(found) and hasattr(found, method)):

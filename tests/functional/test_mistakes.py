@@ -67,7 +67,7 @@ a dollar sign in a password
     nova.conf:6: [DEFAULT] transport_url: a value has $ | write $$ for a dollar sign
 a driver that nobody knows
     [scheduler] driver = filter_schedular
-    nova.conf:6: [scheduler] driver | is neither one of | filter_scheduler
+    nova.conf:6: [scheduler] driver | is neither one of | did you mean filter_scheduler?
 a driver that wants Nova
     [scheduler] driver = nova.mine.Driver
     nova.conf:6: [scheduler] driver | set [scheduler] nova_compat_imports = true
