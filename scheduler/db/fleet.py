@@ -19,6 +19,7 @@ from scheduler.db import aggregates as aggregate_rows
 from scheduler.db import compute_nodes, fleet_poll, fleet_rows, rows, tables
 from scheduler.db.database import Database
 from scheduler.db.fleet_rows import AGGREGATES, FLAGS, INSTANCES, MEMBERS, NODES, News, RowReader
+from scheduler.db.heartbeats import HEARTBEAT_SECONDS, LATE_SECONDS, HeartbeatReader, Heartbeats
 from scheduler.db.sessions import ReadSession
 
 #: The first read looks so far back for ended instances: no claim on older ones is open by then.
@@ -46,7 +47,7 @@ class FleetChanges:
     instances: Sequence[Any] = ()
     services: Sequence[Any] | None = None
     changed_services: Sequence[Any] = ()
-    heartbeats: fleet_poll.Heartbeats = field(default_factory=dict)
+    heartbeats: Heartbeats = field(default_factory=dict)
     aggregates: Sequence[objects.Aggregate] | None = None
     cell: objects.CellMapping | None = None
     system_metadata: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
@@ -72,7 +73,7 @@ class FleetReader:
         self.cell = cell
         self._overlap = overlap
         self._session = ReadSession(database)
-        self._heartbeats = fleet_poll.HeartbeatReader(database)
+        self._heartbeats = HeartbeatReader(database)
         self._nodes = RowReader(database, fleet_rows.NODE_COLUMNS)
         self._instances = RowReader(database, fleet_rows.INSTANCE_COLUMNS)
         self._reads_aggregates, self._reads_images = aggregates, False
@@ -99,9 +100,9 @@ class FleetReader:
         With *image_properties* those of the instances' images are part of the system metadata.
         Raises oslo.db's errors when the database does not answer; then the next read is full.
         """
-        heartbeats: fleet_poll.Heartbeats = {}
+        heartbeats: Heartbeats = {}
         if self._read_at is not None and not full:
-            heartbeats = self._heartbeats.read(now, fleet_poll.LATE_SECONDS)
+            heartbeats = self._heartbeats.read(now, LATE_SECONDS)
         self._reads_images = image_properties
         changes = self._session.run(lambda connection: self._read(connection, now, full=full))
         return dataclasses.replace(changes, heartbeats=heartbeats) if heartbeats else changes
@@ -115,7 +116,7 @@ class FleetReader:
             return ()
         if isinstance(self._poll, fleet_poll.StampsPoll):
             self._heartbeats.have(functools.partial(self._poll.look_back, now=now))
-        heartbeats = self._heartbeats.read(now, fleet_poll.HEARTBEAT_SECONDS)
+        heartbeats = self._heartbeats.read(now, HEARTBEAT_SECONDS)
         return [FleetChanges(False, heartbeats=heartbeats, cell=self.cell)]
 
     def _read(
@@ -136,8 +137,10 @@ class FleetReader:
                 self._read_at = now
                 return FleetChanges(False, cell=self.cell)
         with self._session.snapshot():
-            if news is not None:
-                news = _merged(news, self._poll.run(connection, now, services))
+            before, news = news, news if news is None else self._poll.run(connection, now, services)
+            if before and news is not None:
+                kinds = {*before, *news}
+                news = {kind: before.get(kind, set()) | news.get(kind, set()) for kind in kinds}
             self._is_quiet = not news
             changes = None if news is None else self._changed(connection, now, news)
             return changes or self._everything(connection, now, last_read_at)
@@ -161,12 +164,9 @@ class FleetReader:
         homes = {(row.host, row.node) for row in instances if row.host and not row.deleted}
         homes.difference_update((row.host, row.hypervisor_hostname) for row in nodes)
         nodes.extend(compute_nodes.living_rows(connection, homes))
-        services: Sequence[Any] | None = None
-        changed: Sequence[Any] = ()
-        if MEMBERS in news:
-            services = fleet_rows.living_services(connection)
-        elif FLAGS in news:
-            changed = fleet_rows.living_services(connection, news[FLAGS])
+        services = fleet_rows.living_services(connection) if MEMBERS in news else None
+        flagged = news.get(FLAGS, ()) if services is None else ()
+        changed = fleet_rows.living_services(connection, flagged)
         has_aggregates = AGGREGATES in news and self._reads_aggregates
         late_rows, self._poll.late = self._poll.late, 0
         self._read_at = now
@@ -225,10 +225,3 @@ class FleetReader:
                     break
                 last = chunk[-1].id
         self._read_at = now
-
-
-def _merged(first: News, second: News | None) -> News | None:
-    """News of two polls; None if one of them calls for a full read."""
-    if second is None:
-        return None
-    return {kind: first.get(kind, set()) | second.get(kind, set()) for kind in {*first, *second}}

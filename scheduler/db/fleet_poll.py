@@ -1,4 +1,4 @@
-"""Polls of the fleet: what has changed since the last one, and heartbeats.
+"""Polls of the fleet: what has changed since the last one.
 
 *With triggers* each change of a row appends an entry to ``changes``.  A poll reads those above the
 last entry, and again those of the last seconds: ids are drawn before the commit, so that an entry
@@ -9,15 +9,11 @@ was.  Otherwise entries were removed, or the database is another copy, and every
 short overlap before that; the latest with a version of their content, as timestamps have whole
 seconds.  What was committed too late for the overlap, and nodes that vanish without a trace, are
 found by a look back, once a minute and beside the requests.
-
-*Heartbeats* touch every service all the time, and tolerate ``service_down_time``: no request waits
-for them unless they are late.
 """
 
 import datetime
-import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Set
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -27,98 +23,15 @@ from scheduler.db.database import Database
 from scheduler.db.fleet_rows import Compiled, Dialect, News
 from scheduler.db.layout import layout_of
 from scheduler.db.migration import NOW
-from scheduler.db.sessions import ReadSession
 from scheduler.db.tables import changes
 
-#: Heartbeats are read again after so long.
-HEARTBEAT_SECONDS: Final = 1.0
-#: Heartbeats that were read longer ago are read before a request goes on.
-LATE_SECONDS: Final = 5.0
-Heartbeats = Mapping[int, Mapping[str, Any]]
-"""By the service's id the columns that a heartbeat changes, or a restart."""
-
-_HEARD: Final[Mapping[str, Callable[[str], Any]]] = {
-    **dict.fromkeys(("report_count", "version"), int),
-    **dict.fromkeys(("last_seen_up", "updated_at"), datetime.datetime.fromisoformat),
-}
-#: In no time and no number.
-_SEPARATOR: Final = "|"
 #: A reader that has not read for so long reads everything.
 KEPT: Final = datetime.timedelta(minutes=10)
 
 
-class HeartbeatReader:
-    """Reads of one *database*.  ``changes`` counts those that found services come or gone."""
-
-    def __init__(self, database: Database) -> None:
-        self._session = ReadSession(database)
-        self._reading = threading.Lock()
-        dialect = Dialect(database.dialect_name)
-        services = tables.services.c
-        values = dialect.texts(*(services[name] for name in _HEARD))
-        heartbeat = dialect.joined(services.id, *values, separator=_SEPARATOR)
-        listed = sa.select(dialect.listed(heartbeat)).where(*fleet_rows.LIVING_SERVICES)
-        self._query = Compiled(database, listed)
-        self._heard: set[str] = set()
-        self._heard_at: datetime.datetime | None = None
-        self.changes = 0
-
-    def begin(self, connection: sa.Connection, now: datetime.datetime) -> None:
-        """Note what is known with a full read, before it reads the services."""
-        with self._reading:
-            self._hear(connection)
-            self._heard_at = now
-
-    def read(self, now: datetime.datetime, every_seconds: float) -> Heartbeats:
-        """Heartbeats since the last call, if that was *every_seconds* ago.
-
-        A thread waits for another's read only if it needs one itself.
-        """
-        if is_recent(self._heard_at, now, every_seconds):
-            return {}
-        with self._reading:
-            if is_recent(self._heard_at, now, every_seconds):
-                return {}
-            new = self._session.run(self._hear)
-            self._heard_at = now
-        return dict(map(_parsed, new))
-
-    def have(self, work: Callable[[sa.Connection], None]) -> None:
-        """Have more *work* done on the connection of these reads."""
-        with self._reading:
-            self._session.run(work)
-
-    def _hear(self, connection: sa.Connection) -> set[str]:
-        heard, before = fleet_rows.entries_of(self._query.execute(connection).scalar()), self._heard
-        self._heard, new = heard, heard - before
-        ids = [{each.partition(_SEPARATOR)[0] for each in some} for some in (new, before - heard)]
-        self.changes += ids[0] != ids[1]
-        return new
-
-
-def is_recent(done_at: datetime.datetime | None, now: datetime.datetime, seconds: float) -> bool:
-    """True when that was done less than so many *seconds* ago, and the clock not set back."""
-    return done_at is not None and 0 <= (now - done_at).total_seconds() < seconds
-
-
-def _parsed(heartbeat: str) -> tuple[int, dict[str, Any]]:
-    service_id, *texts = heartbeat.split(_SEPARATOR)
-    found = zip(_HEARD.items(), texts, strict=True)
-    return int(service_id), {name: _value(parse, text) for (name, parse), text in found}
-
-
-def _value(parse: Callable[[str], Any], text: str) -> Any:
-    try:
-        return parse(text)
-    except ValueError:  # NULL, or no time that Python has
-        return None
-
-
 def are_kept(connection: sa.Connection) -> bool:
     """True where triggers append entries: ``db sync`` has written the first one itself."""
-    if not layout_of(connection).has(changes.name):
-        return False
-    return connection.execute(sa.select(changes.c.id).limit(1)).first() is not None
+    return layout_of(connection).has(changes.name) and _newest(connection) is not None
 
 
 def remove_old(connection: sa.Connection) -> None:

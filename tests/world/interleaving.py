@@ -10,7 +10,7 @@ from typing import Any
 from unittest import mock
 
 from scheduler import errors, objects
-from scheduler.db import fleet_poll
+from scheduler.db import fleet
 from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
@@ -115,7 +115,7 @@ def a_manager(writers: Writers, overlap_seconds: int) -> Iterator[HostManager]:
     )
     with (
         databases.opened(writers.database.url) as database,
-        mock.patch.object(fleet_poll, "LATE_SECONDS", 0),
+        mock.patch.object(fleet, "LATE_SECONDS", 0),
     ):
         yield HostManager(conf, CellsReader(conf, Databases(database)), writers.clock)
 

@@ -81,7 +81,6 @@ class Memory:
 
     @in_form("candidates")
     def note_claim(self, node: str, request: AllocationRequest) -> None:
-        """Remember that the *request* was claimed on *node*."""
         for each in request["allocations"].values():
             self.facts.take(node, each["resources"])
 

@@ -14,7 +14,7 @@ from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import FleetReader
-from scheduler.db.fleet_poll import HEARTBEAT_SECONDS
+from scheduler.db.heartbeats import HEARTBEAT_SECONDS
 from scheduler.hosts.candidates import narrow
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.refresh import ReadCost

@@ -17,7 +17,8 @@ from conductor_stub.compute import registration
 from scheduler import errors, objects
 from scheduler.db import instances, rows, services, tables
 from scheduler.db.fleet import FleetReader
-from scheduler.db.fleet_poll import HEARTBEAT_SECONDS, LATE_SECONDS, LOOK_BACK
+from scheduler.db.fleet_poll import LOOK_BACK
+from scheduler.db.heartbeats import HEARTBEAT_SECONDS, LATE_SECONDS
 from scheduler.hosts import host_manager
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.host_state import Consumption
