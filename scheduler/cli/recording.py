@@ -11,12 +11,12 @@ from scheduler import errors, exit_codes
 from scheduler.cli import command
 from scheduler.cli.command import action, argument
 from scheduler.recording import merging
-from scheduler.recording.arrivals import is_recording
+from scheduler.recording.arrivals import files_of, is_recording
 from scheduler.recording.checking import Recheck
 from scheduler.recording.segments import SUFFIX, Line, Segment, moment, save
 
 _FILES = (
-    argument("files", metavar="FILE", nargs="+", type=Path, help="segments of a recording"),
+    argument("files", metavar="FILE", nargs="+", type=Path, help="recorded files, or a folder"),
     argument("--lenient", action="store_true", help="take what can be read of truncated files"),
 )
 
@@ -64,7 +64,7 @@ def show(self: Any, args: Any) -> list[list[Any]]:
 def _segments(self: Any, args: Any) -> Iterator[list[Segment]]:
     """The files; in the end, a warning for each that could not be read to its end."""
     faults = errors.Faults(lenient=args.lenient)
-    yield [Segment(path, faults) for path in args.files]
+    yield [Segment(path, faults) for path in files_of(args.files)]
     for note in faults.notes:
         self.tell(f"warning: {note}")
 
@@ -102,7 +102,7 @@ class Check(command.Text):
 
     def act(self, args: Any) -> dict[str, Any]:
         recheck, faults = Recheck(), errors.Faults(lenient=args.lenient)
-        for path in command.tracked(args.files, "Deciding"):
+        for path in command.tracked(files_of(args.files), "Deciding"):
             recheck.play(Segment(path, faults))
         if recheck.tally.different:
             self.status = exit_codes.FAILURE

@@ -24,7 +24,7 @@ from scheduler.explain.answer import to_dict
 from scheduler.explain.rendering import Paper
 from scheduler.introspection import hypothetical_hosts
 from scheduler.introspection.what_if import Overlay, values_of
-from scheduler.recording.arrivals import is_recording, read_arrivals, recorded_fleet
+from scheduler.recording.arrivals import files_of, is_recording, read_arrivals, recorded_fleet
 from scheduler.replay import azure, database_fleet, report, sizing
 from scheduler.replay.run import DAY, HOUR, Run, compare
 from scheduler.replay.virtual_fleet import VirtualFleet
@@ -40,7 +40,7 @@ _of_fleet, _of_workload, _of_size = (
 _of_time = functools.partial(_of_workload, type=command.amount)
 _WORKLOADS: Final = (
     "a CSV file (arrival, lifetime, flavor, count, group, zone), the folder of the packed Azure "
-    "trace, or files of a recording"
+    "trace, or files of a recording, or their folder"
 )
 _AGAINST: Final = "another configuration: a file, or OPTION=VALUE, more of them after semicolons"
 _DESCRIBED: Final = "empty hosts, for example '2000 × 64 cores/256 GiB, 3 zones'"
@@ -79,6 +79,7 @@ class Replay(command.Text):
     )
 
     def act(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        parsed_args.workload = files_of(parsed_args.workload)
         workload = read(parsed_args)
         confs = self._confs(parsed_args)
         fleets = {name: self._fleet(conf, parsed_args) for name, conf in confs.items()}
@@ -179,9 +180,9 @@ def read(parsed: argparse.Namespace) -> Workload:
     (path, *others), faults = parsed.workload, errors.Faults(lenient=parsed.lenient)
     if is_recording(path):
         workload = read_arrivals(parsed.workload, faults)
-    elif others:
-        reason = "several files are taken of a recording only"
-        raise errors.InvalidRequest(field=str(others[0]), reason=reason)
+    elif others or (path.is_dir() and not (path / azure.FLAVORS).exists()):
+        reason = "neither files of a recording, nor one CSV file or folder of the packed trace"
+        raise errors.InvalidRequest(field=" ".join(map(str, parsed.workload)), reason=reason)
     elif path.is_dir():
         workload = azure.read_azure(path, parsed.seed, faults)
     else:

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,11 @@ from scheduler.replay.workload import Arrival, HostEvent, Workload
 
 def is_recording(path: Path) -> bool:
     return path.name.endswith(SUFFIX)
+
+
+def files_of(paths: Iterable[Path]) -> list[Path]:
+    """The *paths*, and instead of a folder with files of a recording these files."""
+    return [each for path in paths for each in sorted(path.glob(f"*{SUFFIX}")) or [path]]
 
 
 def read_arrivals(paths: Sequence[Path], faults: errors.Faults) -> Workload:

@@ -172,6 +172,7 @@ ON_THE_COMMAND_LINE = {
     "more failures than builds": (f"{COMPUTE} --fail-rate 2", ("fail",), 1),
     "claims of nobody": (f"{MANAGE} claims release", ("give each CONSUMER",), exit_codes.USAGE),
     "no cases": (f"{MANAGE} evaluate /no/such", ("error: /no/such: No such file",), 1),
+    "no workload": (f"{MANAGE} replay .", (".: ", "neither files of a recording"), 1),
     "an option that is not there": (
         f"{MANAGE} config show ram_alocation_ratio",
         ("did you mean ram_allocation_ratio?",),

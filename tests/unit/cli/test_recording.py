@@ -26,13 +26,13 @@ def segment(config_file, tmp_path):
 
 
 def test_files_are_listed_and_decided_again(run, segment):
-    status, out, _err = run("recording", "show", str(segment), "-f", "json")
+    status, out, _err = run("recording", "show", str(segment.parent), "-f", "json")
     (row,) = json.loads(out)
     assert (row["decisions"], row["hosts"], row["gaps"]) == (22, 6, 0)
-    status, out, _err = run("recording", "check", str(segment))
+    status, out, _err = run("recording", "check", str(segment.parent))
     assert status == exit_codes.OK
     assert "22 of 22 decisions got their recorded answer, 0 another one" in out
-    status, out, _err = run("replay", str(segment), "-f", "json")
+    status, out, _err = run("replay", str(segment.parent), "-f", "json")
     assert json.loads(out)["configurations"]["configured"]["requests"] == 22
 
 
