@@ -149,6 +149,5 @@ def _host_of_node(is_absent: bool) -> sa.ColumnElement[Any]:
 
 
 def _null(column: sa.Column[Any], dialect_name: str) -> sa.ColumnElement[Any]:
-    if dialect_name == "postgresql":  # does not guess a type
-        return sa.cast(sa.null(), column.type)
-    return sa.type_coerce(sa.null(), column.type)
+    typed = sa.cast if dialect_name == "postgresql" else sa.type_coerce  # guesses none
+    return typed(sa.null(), column.type)

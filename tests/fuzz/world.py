@@ -229,7 +229,6 @@ class World:
     """The scheduler; made anew now and then on the same database."""
 
     def __init__(self, folder: pathlib.Path, layout: str = OWN) -> None:
-        """On databases of *layout*."""
         self.folder = folder
         self.stores = Stores(folder, layout, HOSTS)
         filters = [each.__name__ for each in registry.all_filters()]

@@ -232,7 +232,6 @@ def _pools(document):
 
 
 def _requests(document):
-    """The devices requested."""
     return pci.requests_of(objects.InstancePCIRequests.from_dict(document or []))
 
 

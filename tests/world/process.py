@@ -224,7 +224,6 @@ class Daemon:
         return "READY=1" in self.notified.messages
 
     def wait_log(self, text: str, timeout_seconds: float = 60.0) -> Self:
-        """Return once *text* is in the log."""
         wait_until(
             lambda: text in self.log,
             timeout_seconds,

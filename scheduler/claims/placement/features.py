@@ -71,7 +71,8 @@ class Features:
                 yield f"COMPUTE_EPHEMERAL_ENCRYPTION_{form.upper()}"
         if self._value("hw:sound_model") == "virtio":
             yield "COMPUTE_SOUND_MODEL_VIRTIO"
-        if any(map(_is_remote_managed, self._devices)):
+        specs = (each for request in self._devices for each in request.spec)
+        if any(strutils.bool_from_string(each.get("remote_managed")) for each in specs):
             yield "COMPUTE_REMOTE_MANAGED_PORTS"
         if self._value("hw:tpm_version") and lowest_version >= FIRST_WITH_TPM_SECRETS:
             kept_by = self._specs.get("hw:tpm_secret_security") or "user"
@@ -87,9 +88,3 @@ class Features:
 
     def _wants(self, name: str) -> bool:
         return bool(strutils.bool_from_string(self._value(name)))
-
-
-def _is_remote_managed(request: Any) -> bool:
-    """True for a port on a device that another host manages."""
-    values = [alternative.get("remote_managed") for alternative in request.spec]
-    return any(map(strutils.bool_from_string, values))

@@ -44,7 +44,8 @@ def groups_of(spec: Any, *, pinned_as_shared: bool = False) -> list[Group]:
     With *pinned_as_shared* CPUs for pinning are asked for as VCPU, as reported by compute hosts
     that tell no difference.  An extra spec that cannot be understood is passed over, as in Nova.
     """
-    cells = [] if pinned_as_shared else _pinned_cells(spec)
+    asked = getattr(None if pinned_as_shared else spec.numa_topology, "cells", ())
+    cells = [each for each in asked if each.cpu_policy in _PINNING]
     own = Group(use_same_provider=False)
     groups: dict[str | None, Group] = {None: own}
     for key, value in (spec.flavor.extra_specs or {}).items():
@@ -104,11 +105,6 @@ def _add_own(own: Group, spec: Any, cells: list[Any], asked: Set[str]) -> None:
     if (destination := spec.requested_destination) is not None:
         own.aggregates += [each.split(",") for each in destination.aggregates or ()]
         own.forbidden_aggregates.update(destination.forbidden_aggregates or ())
-
-
-def _pinned_cells(spec: Any) -> list[Any]:
-    cells = spec.numa_topology.cells if spec.numa_topology is not None else ()
-    return [each for each in cells if each.cpu_policy in _PINNING]
 
 
 def _pinned_cpus(cell: Any) -> int:
