@@ -7,6 +7,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
 Result = TypeVar("Result")
 
 
@@ -27,7 +31,7 @@ def in_thread(function: Callable[[], Result]) -> Future[Result]:
 class BatchThread:
     """A thread that starts with the first thing it is given; *handle* sees to a batch at a time.
 
-    Nobody waits for it: when *most* things wait, it takes no more.  *handle* raises nothing.
+    Nobody waits for it: when *most* things wait, it takes no more.  An error of *handle* is logged.
     """
 
     def __init__(
@@ -74,4 +78,7 @@ class BatchThread:
             batch = [self._waiting.get()]
             while len(batch) < self._batch and not self._waiting.empty():
                 batch.append(self._waiting.get_nowait())
-            self._handle([item for item in batch if item is not None])
+            try:
+                self._handle([item for item in batch if item is not None])
+            except Exception:
+                LOG.exception("The thread %s goes on after an error", self._name)
