@@ -58,14 +58,10 @@ class AttestationService:
         If one of them is not known well enough, all *nodes* of the fleet are asked about anew; a
         poll that fails leaves nothing known.
         """
-        if not all(self._is_good(self._known.get(node), now) for node in asked):
+        lifetime, known = self._lifetime_seconds, map(self._known.get, asked)
+        if not all(each and lifetime > 0 and now - each.time <= lifetime for each in known):
             self._known = self.poll({*nodes, *asked}, now)
         return {node: self._known[node].level if node in self._known else UNKNOWN for node in asked}
-
-    def _is_good(self, trust: Trust | None, now: float) -> bool:
-        if trust is None or self._lifetime_seconds <= 0:
-            return False
-        return now - trust.time <= self._lifetime_seconds
 
     def poll(self, nodes: Collection[str], now: float) -> dict[str, Trust]:
         """Ask the server about *nodes* at the moment *now*; nothing if it does not answer.

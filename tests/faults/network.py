@@ -69,7 +69,8 @@ class Machine:
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as failing:
             failing.enter_context(self._ending)
-            _wait_for_own_network(self._holder.pid)
+            ours, theirs = "/proc/self/ns/net", f"/proc/{self._holder.pid}/ns/net"
+            wait_until(lambda: not os.path.samefile(ours, theirs), describe="a network")
             ports = {}
             for name, port in self._ports().items():
                 cable = self.cables[name] = Cable(self._numbers[name], self._holder.pid)
@@ -148,11 +149,6 @@ def _networks(number: int) -> tuple[int, int]:
 
 def _entering(pid: int) -> list[str]:
     return [str(programs.find(programs.NSENTER)), f"--net=/proc/{pid}/ns/net"]
-
-
-def _wait_for_own_network(pid: int) -> None:
-    ours = os.stat("/proc/self/ns/net").st_ino
-    wait_until(lambda: os.stat(f"/proc/{pid}/ns/net").st_ino != ours, describe="a network")
 
 
 def _run(command: list[str]) -> None:

@@ -76,7 +76,7 @@ def _complaints(kind: str, failure: dict[str, Any], names: Collection[str]) -> I
         yield kind
     elif kind not in KINDS:
         yield "an error of another kind, without an id"
-    if _has_traceback(failure):
+    if len(failure["tb"]) != 1 or failure["tb"][0].startswith("Traceback"):
         yield f"a traceback {failure['tb']}"
     if kind == "InvalidRequest" and not failure["kwargs"].get("field"):
         yield "no field"
@@ -84,10 +84,6 @@ def _complaints(kind: str, failure: dict[str, Any], names: Collection[str]) -> I
         yield f"{len(failure['message'])} characters"
     if names and kind not in NO_HOST and not any(name in failure["message"] for name in names):
         yield f"names none of {sorted(names)}"
-
-
-def _has_traceback(failure: dict[str, Any]) -> bool:
-    return len(failure["tb"]) != 1 or failure["tb"][0].startswith("Traceback")
 
 
 @dataclass
