@@ -137,7 +137,8 @@ class FleetReader:
                 self._read_at = now
                 return FleetChanges(False, cell=self.cell)
         with self._session.snapshot():
-            before, news = news, news if news is None else self._poll.run(connection, now, services)
+            if (before := news) is not None:
+                news = self._poll.run(connection, now, services)
             if before and news is not None:
                 kinds = {*before, *news}
                 news = {kind: before.get(kind, set()) | news.get(kind, set()) for kind in kinds}
