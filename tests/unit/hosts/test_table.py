@@ -74,10 +74,16 @@ class TableMachine(RuleBasedStateMachine):
             self.table.add([row], {"free_ram_mb": 1}, -1)
             self.rows[key]["free_ram_mb"] += times * amount - 1
 
-    @rule(host=HOSTS, disabled=st.sampled_from([True, False, None]), version=st.integers(1, 3))
-    def set_service(self, host, disabled, version):
-        """None: it goes."""
-        record = None if disabled is None else {"disabled": disabled, "version": version}
+    @rule(
+        host=HOSTS,
+        disabled=st.sampled_from([True, False, None]),
+        version=st.integers(0, 3),
+        is_down=st.booleans(),
+    )
+    def set_service(self, host, disabled, version, is_down):
+        """With *disabled* of None it goes; 0 is no version."""
+        record = {"disabled": disabled, "version": version or None, "forced_down": is_down}
+        record = None if disabled is None else record
         self.table.set_service(host, record, NOW + version)
         self.services.pop(host, None)
         if record is not None:
@@ -129,7 +135,7 @@ class TableMachine(RuleBasedStateMachine):
             host, service = key[0], self.services.get(key[0])
             assert (table.value(row, "host"), table.value(row, "nodename")) == key
             assert dict(table.service(row)) == (service or {})
-            seen = NOW + service["version"] if service else NEVER
+            seen = NOW + (service["version"] or 0) if service else NEVER
             assert table.last_seen.get(host, NEVER) == seen
             if service:  # without one it is no candidate
                 assert table.value(row, "service_disabled") is service["disabled"]
@@ -144,7 +150,8 @@ class TableMachine(RuleBasedStateMachine):
         order = [key for _number, key in numbers if key[0] in self.services]
         assert [table.rows[key] for key in order] == table.order.tolist()
         assert table.row_of_node == {number: table.rows[key] for number, key in numbers}
-        versions = [each["version"] for each in self.services.values()]
+        living = (each for each in self.services.values() if not each["forced_down"])
+        versions = [each["version"] or 0 for each in living]
         assert table.lowest_service_version == min(versions, default=0)
         assert sorted(table.spellings(["h1"])) == sorted(with_node & {"h1", "H1"})
         for host in ("h1", "h2", "H1"):

@@ -41,14 +41,8 @@ def an_aggregate(uuid, **metadata):
 
 
 def pinned(policy="dedicated", thread_policy=None, emulator=None):
-    cell = objects.InstanceNUMACell(
-        id=0,
-        cpuset=set(),
-        pcpuset={0, 1},
-        memory=512,
-        cpu_policy=policy,
-        cpu_thread_policy=thread_policy,
-    )
+    policies = {"cpu_policy": policy, "cpu_thread_policy": thread_policy}
+    cell = objects.InstanceNUMACell(id=0, cpuset=set(), pcpuset={0, 1}, memory=512, **policies)
     return objects.InstanceNUMATopology(cells=[cell], emulator_threads_policy=emulator)
 
 
@@ -62,9 +56,11 @@ PARAMS = objects.RequestLevelParams(
 NO_DISK = {"root_gb": 0, "ephemeral_gb": 0, "swap": 0}
 NUMBERED = {"resources1:VGPU": "1", "resources_b:SRIOV_NET_VF": "2", "trait1:X": "required"}
 TRAITS = {"trait:CUSTOM_B": "required", "trait:HW_A": "required", "trait:X": "forbidden"}
+NO_ROOM = dict.fromkeys(("resources:VCPU", "resources:MEMORY_MB", "resources:DISK_GB"), "0")
 IRON = {"resources:VCPU": "0", "resources:CUSTOM_METAL": "1"}
 AGGREGATES = (
     an_aggregate(AGGREGATE, availability_zone="east, west", filter_tenant_id2="me"),
+    an_aggregate(NODE, **{"trait:X": "maybe"}),
     an_aggregate(OTHER, **{"trait:CUSTOM_LICENSED": "required"}),
 )
 ZONES, TENANTS = (
@@ -106,6 +102,7 @@ CASES = {  # what is asked for -> parts of the query (nothing behind "=": no suc
     ),
     "several groups have a policy": (NUMBERED, "group_policy=none"),
     "one needs none": ({"resources1:VGPU": "1"}, "resources1=VGPU:1 group_policy="),
+    "no groups have none": ({"group_policy": "isolate"}, "group_policy="),
     "its own": ({"resources1:VGPU": "1", "group_policy": "isolate"}, "group_policy=isolate"),
     "a port": ({"requested_resources": [PORT]}, f"resourcesp1=NET_BW:5 in_treep1={OTHER}"),
     "roots": ({"request_level_params": PARAMS}, f"root_required=R,{DISABLED},!F same_subtree=a,b"),
@@ -119,7 +116,7 @@ CASES = {  # what is asked for -> parts of the query (nothing behind "=": no suc
     "the first of its zones": ({"availability_zone": "east"}, f"member_of=in:{AGGREGATE}"),
     "an unknown zone": ({"availability_zone": "nova"}, "member_of="),
     "zones off": ({"availability_zone": "west"}, "member_of=", {ZONES: False}),
-    "a tenant": ({"project_id": "me"}, f"member_of=in:{AGGREGATE}", {TENANTS: True}),
+    "a tenant": ({"project_id": "me"}, f"member_of=in:{AGGREGATE}", {TENANTS: True, NEEDED: True}),
     "another tenant": ({"project_id": "you"}, "member_of=", {TENANTS: True}),
     "isolated": ({"is_bfv": False}, f"member_of=!in:{OTHER}", {ISOLATED: True}),
     "what an image wants": ({"image": SCSI}, f"root_required={BUSES},{DISABLED}", PREFILTER),
@@ -261,6 +258,10 @@ HOSTS = (
 )
 
 
+def level(**fields):
+    return {"request_level_params": objects.RequestLevelParams(**fields)}
+
+
 def destination(**fields):
     return {"requested_destination": objects.Destination(**fields)}
 
@@ -269,7 +270,7 @@ def destination(**fields):
     ("request_fields", "bound_to"),
     [
         pytest.param({}, None, id="anywhere"),
-        pytest.param(destination(host="h2"), ("three",), id="a host"),
+        pytest.param(destination(host="H2"), ("three",), id="a host"),
         pytest.param(destination(host="h1"), ("one", "two"), id="all nodes of a host"),
         pytest.param(destination(host="h1", node="n2"), ("two",), id="a node"),
         pytest.param(destination(node="n2"), ("two",), id="a node without its host"),
@@ -315,6 +316,10 @@ DISKS, BANNED = {"DISK_GB"}, destination(forbidden_aggregates={OTHER})
         pytest.param({"resources1:VGPU": "1", "group_policy": "isolate"}, DISKS, None, id="apart"),
         pytest.param({"trait:A": "forbidden"}, DISKS, "required_SHARED0=!A", id="shared, a ban"),
         pytest.param({}, {"DISK_GB", "MEMORY_MB", "VCPU"}, None, id="all is shared"),
+        pytest.param(NO_ROOM, (), None, id="nothing"),
+        pytest.param(
+            {**NO_ROOM, "resources1:VGPU": "1"}, (), f"in_tree= in_tree1={NODE}", id="only groups"
+        ),
         pytest.param(
             {"requested_resources": [PORT]}, (), f"in_tree={NODE} in_treep1={OTHER}", id="a port's"
         ),
@@ -333,7 +338,7 @@ def test_what_is_asked_about_one_host(spec, shared, text):
 
 
 @pytest.mark.parametrize(
-    ("extra_specs", "shared", "resources"),
+    ("spec", "shared", "resources"),
     [
         ({}, (), {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 8}),
         ({"resources1:VGPU": "1"}, (), {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 8, "VGPU": 1}),
@@ -341,10 +346,19 @@ def test_what_is_asked_about_one_host(spec, shared, text):
         ({"trait:X": "required"}, (), None),
         ({"trait:X": "forbidden"}, (), None),
         ({"resources1:VGPU": "1", "group_policy": "isolate"}, (), None),
+        (NO_ROOM, (), None),
+        (level(root_required={"R"}), (), None),
+        (level(root_forbidden={"F"}), (), None),
+        (level(same_subtree=[["a", "b"]]), (), None),
+        (destination(aggregates=[OTHER]), (), None),
+        (BANNED, (), None),
+        ({"requested_resources": [a_group("p1", resources={"X": 1}, in_tree=OTHER)]}, (), None),
     ],
 )
-def test_an_alternate_with_a_flat_tree_needs_no_question(extra_specs, shared, resources):
-    (wish,) = CandidateQuery(a_conf(), None).wishes(a_spec(extra_specs), NO_FLEET)
+def test_an_alternate_with_a_flat_tree_needs_no_question(spec, shared, resources):
+    """Others do: what is built without one is claimed, and only room is seen by that."""
+    wanted = a_spec(**spec) if any(key.startswith("request") for key in spec) else a_spec(spec)
+    (wish,) = CandidateQuery(a_conf(), None).wishes(wanted, NO_FLEET)
     built = wish.is_plain and wish.on_root(NODE, set(shared))
     assert (built or {}).get("allocations") == (resources and {NODE: {"resources": resources}})
 
@@ -381,19 +395,6 @@ def test_a_host_is_asked_about_the_other_way_only_if_it_is_refused(counts):
     assert len(query.asked(wishes, NODE, set(), None).candidates[NODE]) == 1
 
 
-def test_the_oldest_service_is_known_whoever_comes_and_goes():
+def test_what_is_read_of_the_fleet():
     found = fleet_of(manager(*({"service": {"version": each}} for each in (74, 73))), a_request())
     assert (found.lowest_version, found.aggregates) == (73, ("a1", "a2"))
-    assert a_fleet().lowest_service_version == 0
-    table = a_fleet({"service": {"version": 74}}, {"service": {"version": None}})
-    assert table.lowest_service_version == 0
-    table.set_service("h2", {"version": 60}, 0.0)
-    twin = table.copy()
-    table.set_service("h2", {"version": 75}, 0.0)
-    assert (table.lowest_service_version, twin.lowest_service_version) == (74, 60)
-    table.set_service("h1", {"version": 73, "forced_down": True}, 0.0)
-    assert table.lowest_service_version == 75
-    table.set_service("h1", {"version": 73, "forced_down": False}, 0.0)
-    assert table.lowest_service_version == 73
-    table.set_service("h1", None, 0.0)
-    assert table.lowest_service_version == 75
