@@ -249,12 +249,11 @@ NO_ANSWER = "no answer in time: (HTTP 503|Unable to est|Request to|the answer ha
 )
 def test_calls_are_made_again_until_the_deadline(auth_type, answer):
     """Those to Keystone end then, too."""
-    requester = REQUESTER.within(0.5)
     with a_placement(*[answer] * 10_000) as (server, conf):
         conf.register_opts(loading.get_auth_plugin_conf_options("password"), group="placement")
         conf.set_override("auth_type", auth_type, group="placement")
         conf.set_override("auth_url", server.endpoint, group="placement")
-        client = PlacementClient.from_conf(conf)
+        client, requester = PlacementClient.from_conf(conf), REQUESTER.within(0.5)
         with pytest.raises(Unavailable, match=NO_ANSWER):
             client.allocations(CONSUMER, requester)
     assert 0 <= time.monotonic() - requester.ends_at < 2
