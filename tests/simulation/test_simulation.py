@@ -49,8 +49,8 @@ def test_what_broke_the_protocol_as_it_was_is_found_from_its_seed_on(name):
 @pytest.mark.slow
 def test_a_failure_shrinks_to_a_short_timeline():
     with simulating(), plants.planted(FAULT):
-        [(seed, _text)] = explore(iter(range(1, 1000)), sys.maxsize, 60.0).failed
-        plan = shrunk(Plan.from_seed(seed), 30.0)
+        [(seed, _text)] = explore(iter(range(1, 1000)), sys.maxsize, 300.0).failed
+        plan = shrunk(Plan.from_seed(seed), 300.0)
         lines = timeline(plan)
         assert failure(plan)[0] == "unclaimed"
     assert len(lines) < 15, "\n".join(lines)
