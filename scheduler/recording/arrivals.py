@@ -77,7 +77,7 @@ class _Worker:
         for _group, name, value in line.get("options", ()):
             if name == "service_down_time":
                 self._down_seconds = value
-        if line["full"] or line["gone"]:
+        if line["full"] or line["gone"] or self._gone:
             self._hosts |= table.rows_of_host.keys()
             self._gone = self._hosts - table.rows_of_host.keys()
         self._note_hosts(line["now"])

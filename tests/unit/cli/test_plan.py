@@ -115,20 +115,26 @@ def test_replay_takes_the_same_fleet(run, tmp_path):
 FIT = "1 move(s) would make room: nova-scheduler-manage plan fit --flavor big --count 1"
 
 
-@pytest.mark.parametrize(("flavor", "asked", "reason", "ending"), [
-    ("big", {}, "RamFilter", FIT),
+@pytest.mark.parametrize(("flavor", "asked", "reason", "ending", "limit"), [
+    ("big", {}, "RamFilter", FIT, None),
+    ("big", {}, "RamFilter", None, "SEARCH_SECONDS"),
+    ("big", {}, "RamFilter", None, "READING_SECONDS"),
     (
         "big",
         {"availability_zone": "nova", "project_id": "p 1"},
         "RamFilter",
         f"{FIT} --az nova --project 'p 1'",
+        None,
     ),
-    ("big", {}, "ComputeFilter", None),
-    ("gone", {}, "RamFilter", None),
+    ("big", {}, "ComputeFilter", None, None),
+    ("gone", {}, "RamFilter", None, None),
 ])  # fmt: skip
 def test_an_explanation_ends_with_the_moves_that_make_room(
-    fleet, config_file, run, flavor, asked, reason, ending
+    fleet, config_file, run, monkeypatch, flavor, asked, reason, ending, limit
 ):
+    """Neither reading nor the search takes longer than its *limit*."""
+    if limit:
+        monkeypatch.setattr(f"scheduler.cli.plan.{limit}", -1)
     with pathlib.Path(config_file).open("a") as file:
         file.write("[DEFAULT]\ntransport_url = fake://\n")
     told = DecisionRecord("req-1", ("u1",), 1, 7, outcome="no_host_fits", failure="No")
@@ -139,6 +145,7 @@ def test_an_explanation_ends_with_the_moves_that_make_room(
     store.put(told)
     store.close()
     database.dispose()
-    _status, out, _err = run("explain", "u1")
+    status, out, _err = run("explain", "u1")
+    assert status == exit_codes.OK
     last = out.rstrip().splitlines()[-1]
     assert last == ending if ending else "make room" not in out

@@ -21,19 +21,20 @@ from scheduler.hosts.columns import CHANGED_BY_RESERVATIONS, COLUMN_TYPES
 from scheduler.hosts.instances import TrackedInstance
 from scheduler.recording.arrivals import read_arrivals, recorded_fleet
 from scheduler.recording.checking import Recheck, RecordedTable
-from scheduler.recording.journal import PAUSE_SECONDS, Journal
+from scheduler.recording.journal import PAUSE_SECONDS, SEGMENT_SECONDS, Journal
 from scheduler.recording.merging import Anonymous, merged
 from scheduler.recording.segments import NAMES, Segment, Writer, save
 from scheduler.replay.run import Run
 from scheduler.replay.run import play as play_all
 from scheduler.replay.virtual_fleet import VirtualFleet
 from tests.builders import a_conf, a_request
+from tests.unit.drivers.test_json_options import NamedHostFilter
 from tests.unit.replay.test_virtual_fleet import UUIDS
 from tests.waiting import Clock, wait_until
 
 
 def a_fleet(**options):
-    conf = a_conf(**options, DEFAULT__service_down_time=2**31)
+    conf = a_conf(**{"DEFAULT__service_down_time": 2**31, **options})
     return VirtualFleet.from_description(conf, "6 × 8 cores/16 GiB/100 GiB, 2 zones")
 
 
@@ -142,7 +143,8 @@ def test_whatever_happens_between_two_decisions_is_recorded(tmp_path):
     options = {"enabled_filters": ["RetryFilter"]}
     fleet, rng, expected = a_fleet(**options), random.Random(3), []
     journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
-    for number in range(600):
+    for number in range(600):  # two segments, each complete on its own
+        fleet.clock.advance(fleet.clock() + 10)
         for _each in range(rng.randrange(4)):
             something_happens(fleet.table, rng)
         if number == 40:
@@ -156,12 +158,45 @@ def test_whatever_happens_between_two_decisions_is_recorded(tmp_path):
             record = DecisionRecord(None, asked.names, 2, number)
             fleet.driver.decide(asked, record, offered if number % 3 == 0 else None)
     journal.close()
-    tally = judged(*tmp_path.glob("*.gz")).tally
-    assert (tally.decisions, tally.different) == (600, [])
-    state = RecordedTable()
-    for (place, line), wanted in zip(Segment(*tmp_path.glob("*.gz")), expected, strict=True):
+    paths = sorted(tmp_path.glob("*.gz"))
+    tallies = [judged(path).tally for path in paths]
+    assert [(each.decisions, each.different) for each in tallies] == [(361, []), (239, [])]
+    state, lines = RecordedTable(), itertools.chain.from_iterable(map(Segment, paths))
+    for (place, line), wanted in zip(lines, expected, strict=True):
         state.apply(line)
         assert shown(state.table) == wanted, place
+
+
+def test_bounds_that_weighers_have_learnt_are_in_each_segment(tmp_path):
+    """Memory was so far apart once that disk decides from then on."""
+    fleet = a_fleet(enabled_filters=["RetryFilter"], scheduler__semantics="newton")
+    journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
+    for lowest in (-(10**9), 16 * 1024):
+        for host, *free in (("1", 10**5, 180_000), ("2", 5 * 10**4, 200_000), ("6", lowest, 0)):
+            values = dict(zip(("free_ram_mb", "free_disk_mb"), free, strict=True))
+            fleet.table.put((f"host-{host}", f"host-{host}"), values)
+        outcome = fleet.place(a_request(), UUIDS[:1])
+        fleet.remove(outcome.servers)
+        fleet.clock.advance(fleet.clock() + SEGMENT_SECONDS + 1)
+    journal.close()
+    _first, second = sorted(tmp_path.glob("*.gz"))
+    assert (outcome.hosts, judged(second).tally.same) == (["host-2"], 1)
+
+
+def test_options_of_a_json_file_are_recorded(tmp_path):
+    file = tmp_path / "options.json"
+    file.write_text('{"host": ["host-4"]}')
+    named = {"available_filters": [f"{NamedHostFilter.__module__}.NamedHostFilter"]}
+    named |= {"enabled_filters": ["NamedHostFilter"]}
+    named["DEFAULT__scheduler_json_config_location"] = str(file)
+    tally = judged(*record(tmp_path, a_fleet(**named))).tally
+    assert (tally.decisions, tally.different) == (22, [])
+
+
+def test_half_a_history_leaves_no_file(tmp_path, recorded):
+    with a_full_disk(tmp_path / "full"), pytest.raises(OSError, match="too large"):
+        save(tmp_path / "full" / "all.jsonl.gz", merged([*map(Segment, recorded)]))
+    assert not list((tmp_path / "full").iterdir())
 
 
 def test_what_is_known_of_a_large_fleet_is_kept_from_the_garbage_collector(tmp_path, monkeypatch):
@@ -296,17 +331,8 @@ def test_names_are_replaced_and_every_decision_is_the_same(recorded, tmp_path):
         tally = judged(target).tally
         assert (tally.decisions, tally.same) == (count, count)
         text = gzip.decompress(target.read_bytes()).decode()
-        for name in (
-            "red",
-            "blue",
-            "green",
-            "pink",
-            "gold",
-            "ann",
-            "away",
-            'worker":"worker',
-            *UUIDS[:91:10],
-        ):
+        named = ("red", "blue", "green", "pink", "gold", "ann", "away", 'worker":"worker')
+        for name in (*named, *UUIDS[:91:10]):
             assert f'"{name}"' not in text
         assert names.replaced("on host-1, host-2") != "on host-1, host-2"
 
@@ -323,6 +349,22 @@ def test_old_segments_make_room(tmp_path):
     path, _second = sorted(tmp_path.iterdir())
     assert path.stat().st_mode & 0o777 == 0o600
     assert [line for _place, line in Segment(path)][0]["now"] == 1
+
+
+def test_a_host_that_comes_back_takes_servers_again(tmp_path):
+    fleet, key = a_fleet(DEFAULT__service_down_time=60), ("host-3", "host-3")
+    journal = Journal(fleet.driver, Writer(tmp_path, "worker", 1, 100))
+    put, remove = fleet.table.put, fleet.table.remove
+    for change in (put, remove, put, put):
+        change(key, *([{"node_id": 9}] if change is put else []))
+        fleet.clock.advance(fleet.clock() + 10)
+        fleet.place(a_request(), UUIDS[:1])
+    fleet.clock.advance(fleet.clock() + 60)  # and now all of them are silent
+    fleet.place(a_request(), UUIDS[:1])
+    journal.close()
+    events = read_arrivals([*tmp_path.glob("*.gz")], errors.Faults()).events
+    assert [(each.host, each.is_off) for each in events[:-6]] == [(key[0], True), (key[0], False)]
+    assert all(each.is_off for each in events[-6:])
 
 
 def test_a_recording_is_a_workload(recorded):

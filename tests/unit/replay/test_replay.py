@@ -71,9 +71,12 @@ def test_servers_end_and_refusals_are_counted_and_explained():
 
 
 def test_nothing_counts_before_the_warm_up_is_over():
-    run = Run(a_fleet("1 × 8 cores/64 GiB"), warm_up_seconds=100)
-    play(run, [an_arrival(0, LARGE), an_arrival(10), an_arrival(200)])
-    assert (run.result()["requests"], run.result()["requests_refused"]) == (1, 1)
+    run = Run(a_fleet("1 × 8 cores/64 GiB"), warm_up_seconds=4000)
+    play(run, [an_arrival(0, LARGE, life=7000), an_arrival(10), an_arrival(5000), an_arrival(7300)])
+    found = run.result()
+    assert (found["requests"], found["requests_refused"]) == (2, 1)
+    assert [each["servers"] for each in found["series"]] == [1, 0, 1]
+    assert found["mean"]["servers"] == 0.5
 
 
 def test_recorded_requests_without_sizes_and_those_that_are_refused_as_wrong():
