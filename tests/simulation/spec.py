@@ -4,7 +4,7 @@ Each commit is one of the actions: claim, refuse, close, purge, begin, mark, for
 may change the tables of claims.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.simulation.server import Change
@@ -23,24 +23,6 @@ def action(changes: Sequence[Change]) -> str | None:
     return next((name for name, is_it in _ACTIONS.items() if is_it(hosts, claims)), None)
 
 
-def _is_begin(hosts: Pairs, claims: Pairs) -> bool:
-    return not claims and all(before is None for before, _after in hosts)
-
-
-def _is_refusal(hosts: Pairs, claims: Pairs) -> bool:
-    return not hosts and all(not b and a and not a.host and a.closed_at for b, a in claims)
-
-
-def _is_mark(hosts: Pairs, claims: Pairs) -> bool:
-    is_open = all(not b and a and not a.host and not a.closed_at for b, a in claims)
-    return not hosts and is_open
-
-
-def _is_forget(hosts: Pairs, claims: Pairs) -> bool:
-    """No generation that anybody knew is left."""
-    return not claims and all(after is None for _before, after in hosts)
-
-
 def _is_claim(hosts: Pairs, claims: Pairs) -> bool:
     """Each host moves from the generation that its claims follow to the one that they make."""
     made = [after for before, after in claims if before is None]
@@ -56,23 +38,23 @@ def _is_claim(hosts: Pairs, claims: Pairs) -> bool:
     )
 
 
-def _is_purge(hosts: Pairs, claims: Pairs) -> bool:
-    return not hosts and all(after is None and before.closed_at for before, after in claims)
-
-
-def _is_close(hosts: Pairs, claims: Pairs) -> bool:
-    return not hosts and all(
-        b and a and not b.closed_at and a == b.but(closed_at=a.closed_at, seq=a.seq)
-        for b, a in claims
-    )
-
-
-_ACTIONS = {
-    "begin": _is_begin,
-    "refuse": _is_refusal,
-    "mark": _is_mark,
-    "forget": _is_forget,
+_ACTIONS: dict[str, Callable[[Pairs, Pairs], bool]] = {
+    "begin": lambda hosts, claims: not claims and all(b is None for b, _a in hosts),
+    "refuse": lambda hosts, claims: (
+        not hosts and all(not b and a and not a.host and a.closed_at for b, a in claims)
+    ),
+    "mark": lambda hosts, claims: (
+        not hosts and all(not b and a and not a.host and not a.closed_at for b, a in claims)
+    ),
+    # No generation that anybody knew is left.
+    "forget": lambda hosts, claims: not claims and all(a is None for _b, a in hosts),
     "claim": _is_claim,
-    "purge": _is_purge,
-    "close": _is_close,
+    "purge": lambda hosts, claims: not hosts and all(a is None and b.closed_at for b, a in claims),
+    "close": lambda hosts, claims: (
+        not hosts
+        and all(
+            b and a and not b.closed_at and a == b.but(closed_at=a.closed_at, seq=a.seq)
+            for b, a in claims
+        )
+    ),
 }
