@@ -31,6 +31,9 @@ EXPORTERS: Final = {
     "http/protobuf": "opentelemetry.exporter.otlp.proto.http.trace_exporter",
     "grpc": "opentelemetry.exporter.otlp.proto.grpc.trace_exporter",
 }
+#: Seeming end of an address, with another one behind it; a query has = before an @.
+_TWO_ADDRESSES: Final = re.compile(r"://[^/?#]*[/?#](@|[^=]*@[^/@]*[:/])")
+_ENCODED: Final = "@ : / ? # in a password are %40 %3A %2F %3F %23"
 #: Errors by which a broker refuses a login or virtual host: trying again is no use.
 REFUSALS: Final = (amqp.IrrecoverableConnectionError, amqp.IrrecoverableChannelError)
 
@@ -115,11 +118,15 @@ def _translated(option: str, conf: cfg.ConfigOpts) -> Iterator[None]:
     """Within it there is a URL; errors about it are raised as a ConfigurationError of *option*."""
     try:
         _apply_default_url(conf)
+        is_other = option == NOTIFICATION_OPTION
+        url = conf.oslo_messaging_notifications.transport_url if is_other else conf.transport_url
+        if _TWO_ADDRESSES.search(url or ""):
+            raise ValueError(f"an address ends within its password; {_ENCODED}")
         yield
     except (oslo_messaging.MessagingException, cfg.NoSuchOptError, ValueError) as error:
         text = re.sub("://.*@", "://***@", str(error))  # of a URL that is broken, too
         if text.startswith("invalid literal for int()"):  # it may quote a part of the password
-            text = "a port or number is not an integer; / ? # in a password are %2F %3F %23"
+            text = f"a port or number is not an integer; {_ENCODED}"
         reason = strutils.mask_password(text)
         raise errors.ConfigurationError(option=option, reason=reason) from error
 

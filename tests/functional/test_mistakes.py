@@ -65,6 +65,9 @@ a negative ratio
 a dollar sign in a password
     [DEFAULT] transport_url = rabbit://u:s3$cret@127.0.0.1:1/
     nova.conf:6: [DEFAULT] transport_url: a value has $ | write $$ for a dollar sign
+a slash after an at sign in a password
+    [DEFAULT] transport_url = rabbit://u:gu@s3cret/@127.0.0.1:1/
+    nova.conf:6: [DEFAULT] transport_url: | @ : / ? # in a password are %40 %3A %2F %3F %23
 a driver that nobody knows
     [scheduler] driver = filter_schedular
     nova.conf:6: [scheduler] driver | is neither one of | did you mean filter_scheduler?

@@ -73,7 +73,13 @@ def test_exchange_is_novas(conf, tmp_path):
 
 @pytest.mark.parametrize(
     "url",
-    ["u:secret@h", "carrier-pigeon://u:secret@h/", "rabbit://u:secret/x@h:5672/", "://u:secret@h"],
+    [
+        *("u:secret@h", "carrier-pigeon://u:secret@h/", "://u:secret@h"),
+        *(
+            f"rabbit://u:{each}@h:5672/"
+            for each in ("secret/x", "x@secret/", "x@secret?x", "7#secret")
+        ),
+    ],
 )
 @pytest.mark.parametrize("group", ["DEFAULT", "oslo_messaging_notifications"])
 def test_bad_url_is_one_line_without_password(conf, tmp_path, url, group):
