@@ -190,19 +190,21 @@ class SharedReservations(Reservations):
     def read_claims(self) -> None:
         """Read the claims; what was found is counted by ``take_claims``."""
         now = self.clock()
-        if self._writes_again:
-            answered = dict(self._answered)
-            there = recovery.write_again(self.database, answered, now, self.grace_seconds)
-            self.reader.written.update(there)
-            self._writes_again = False
-        over = list(self.over.items())
-        self.reader.close({number: made for number, (due_at, made) in over if due_at <= now}, now)
-        self.reader.purge(now)
-        self._read = self.reader.read(
-            now,
-            lambda: self._of_id.keys() | self.over.keys(),
-            lambda: [key for key in list(self.table.rows) if key not in self.counted],
-        )
+        with self.database.naming_itself():
+            if self._writes_again:
+                answered = dict(self._answered)
+                there = recovery.write_again(self.database, answered, now, self.grace_seconds)
+                self.reader.written.update(there)
+                self._writes_again = False
+            over = list(self.over.items())
+            due = {number: made for number, (due_at, made) in over if due_at <= now}
+            self.reader.close(due, now)
+            self.reader.purge(now)
+            self._read = self.reader.read(
+                now,
+                lambda: self._of_id.keys() | self.over.keys(),
+                lambda: [key for key in list(self.table.rows) if key not in self.counted],
+            )
 
     @property
     def hold_seconds(self) -> float:

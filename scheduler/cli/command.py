@@ -173,11 +173,8 @@ class Base(command.Command):
 
     def _opened(self, cell: objects.CellMapping) -> Database:
         database = self.databases.of_cell(cell)
-        try:
-            with database.read():
-                return database
-        except FAILURES as error:
-            raise database.unusable(error) from error
+        with database.naming_itself(), database.read():
+            return database
 
     def read_cells(self, read: Callable[[Connection], Iterable[Found]]) -> list[Found]:
         """Collect what *read* finds in the databases of all :attr:`cells`."""

@@ -11,7 +11,6 @@ from scheduler import broker, errors, exit_codes
 from scheduler.conf import mistakes, startup
 from scheduler.daemon import checks
 from scheduler.db import inspection, migration
-from scheduler.db.database import FAILURES
 from scheduler.db.databases import Databases
 from scheduler.rpc import transport
 from scheduler.rpc.client import worker_name, worker_topic
@@ -79,12 +78,10 @@ def warn_of_namesake(conf: cfg.ConfigOpts) -> None:
 def _make_embedded(databases: Databases) -> None:
     """Make the tables of the embedded database; those of any other are the operator's to make."""
     main = databases.main
-    try:
+    with main.naming_itself():
         if main.is_embedded_default and migration.version(main) != migration.head():
             LOG.info("Creating or upgrading the tables of the embedded %s", main.masked_url)
             migration.sync(main)
-    except FAILURES as error:
-        raise main.unusable(error) from error
 
 
 def _log_cells(databases: Databases) -> None:

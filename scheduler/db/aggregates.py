@@ -137,7 +137,8 @@ class AggregateReader:
 
     def read(self, *, full: bool = False) -> Sequence[objects.Aggregate]:
         """All aggregates: the same list if nothing has changed since then, unless *full*."""
-        self._session.run(lambda connection: self._read(connection, full=full))
+        with self.database.naming_itself():
+            self._session.run(lambda connection: self._read(connection, full=full))
         return self._found
 
     def read_beside(self, _now: object) -> tuple[()]:

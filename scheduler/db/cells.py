@@ -15,7 +15,6 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
 
-from oslo_db import exception as db_exception
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
@@ -144,7 +143,7 @@ class CellsReader:
     def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
         """Per cell the changes since the last read (*now*: naive UTC), or everything.
 
-        Raises oslo.db's errors when no cell answers.
+        Raises DatabaseUnusable when no cell answers.
         """
         if full or not self._members:
             self._update_members()
@@ -232,16 +231,16 @@ class CellsReader:
                 member.leave_out(attempt, error)
         if answers or failure is None:
             return answers
-        if isinstance(failure, TimeoutError):
-            raise db_exception.DBConnectionError(TimeoutError("no answer in time"))
-        raise failure
+        place = member.reader.database.option
+        raise errors.DatabaseUnusable(option=place, reason=member.health.error)
 
     @staticmethod
     def _ask_only(member: Member, question: Callable[[Member], Any]) -> Any:
         """The answer of the only cell there is: it is asked again and again, never left out."""
         try:
-            answer = question(member)
-        except UNREADABLE as error:
+            with member.reader.database.naming_itself():
+                answer = question(member)
+        except errors.ConfigurationError as error:
             member.failed(error)
             raise
         member.answered()

@@ -158,6 +158,14 @@ class Database:
         reason = f"{self.masked_url} cannot be used: {cause}{db_url.advice(cause)}"
         return errors.DatabaseUnusable(option=self.option, reason=reason)
 
+    @contextlib.contextmanager
+    def naming_itself(self) -> Iterator[None]:
+        """Within it failures are raised as errors for the operator, which name the database."""
+        try:
+            yield
+        except FAILURES as error:
+            raise self.unusable(error) from error
+
     @property
     def engine(self) -> Engine:
         """The engine; the first call waits for the server as ``max_retries`` allows."""

@@ -20,7 +20,7 @@ from scheduler import errors, objects
 from scheduler.conf import database as database_conf
 from scheduler.db import rows, services
 from scheduler.db import url as db_url
-from scheduler.db.database import FAILURES, Database, configured_settings
+from scheduler.db.database import Database, configured_settings
 from scheduler.db.limits import TransactionLimits
 from scheduler.db.tables import cell_mappings, compute_nodes, host_mappings
 
@@ -160,10 +160,8 @@ def discover_hosts(conf: cfg.ConfigOpts, databases: Databases, binary: str) -> N
     for cell in databases.cells():
         try:
             database = databases.of_cell(cell)
-            try:
+            with database.naming_itself():
                 _map_hosts(cell, database, databases.api, mapped)
-            except FAILURES as error:
-                raise database.unusable(error) from error
         except errors.ConfigurationError as problem:
             LOG.warning("Hosts of cell %s are not mapped: %s", cell.name or cell.uuid, problem)
     if mapped:

@@ -9,7 +9,7 @@ from oslo_log import log as logging
 
 from scheduler import errors
 from scheduler.db import decisions, migration, rows
-from scheduler.db.database import FAILURES, Database
+from scheduler.db.database import Database
 from scheduler.engine.record import DecisionRecord
 from scheduler.explain.answer import to_dict
 from scheduler.threads import BatchThread
@@ -33,10 +33,8 @@ def check_ready(conf: cfg.ConfigOpts, database: Database) -> None:
     if database.is_read_only:
         reason = f"nothing is written to {database.masked_url}: [database] read_only is set"
         raise errors.ConfigurationError(option=OPTION, reason=reason)
-    try:
+    with database.naming_itself():
         found = migration.version(database)
-    except FAILURES as error:
-        raise database.unusable(error) from error
     if found is None:
         reason = f"{database.masked_url} has no tables for records: it is Nova's, or was not made "
         raise errors.ConfigurationError(

@@ -18,7 +18,6 @@ from oslo_log import log as logging
 
 from scheduler import concurrency, errors, semantics
 from scheduler.db.cells import CellHealth
-from scheduler.db.database import FAILURES
 from scheduler.hosts import rows
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.instances import recorded, tracked
@@ -223,10 +222,9 @@ class HostManager:
             cost.failed = False
         except Exception as error:
             if not self.is_failing:
-                fault = None if isinstance(error, FAILURES) else error
-                LOG.error(
-                    "The state of the compute hosts cannot be read: %s", error, exc_info=fault
-                )
+                fault = None if isinstance(error, errors.ConfigurationError) else error
+                text = "The state of the compute hosts cannot be read: %s"
+                LOG.error(text, error, exc_info=fault)
             self.is_failing = True
             raise _ReadFailed from error
         finally:

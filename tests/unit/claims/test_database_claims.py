@@ -267,15 +267,16 @@ def test_an_arrival_in_the_middle_of_a_read_is_not_missed(fleet, worker, clock):
     assert not next(moments, False), "nothing arrived"
 
 
-def test_a_race_lost_while_nothing_can_be_read_is_no_conflict(worker, monkeypatch):
+def test_a_race_lost_while_nothing_can_be_read_is_no_conflict(worker, monkeypatch, caplog):
     def fail(*_arguments, **_more):
         raise sa.exc.OperationalError("", {}, Exception("gone"))
 
     one = worker()
-    monkeypatch.setattr(one.manager._reader, "read", fail)
+    monkeypatch.setattr(one.manager.reservations.reader, "read", fail)
     one.manager.reservations.forget(list(one.manager.table.rows))
     with pytest.raises(errors.StateUnavailable, match="claims cannot be read"):
         one.hosts("req-1", GB, a_name())
+    assert "cannot be read: [database] connection: sqlite" in caplog.text
 
 
 def test_a_request_of_which_a_part_is_gone_is_decided_anew(fleet, worker):

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
+from scheduler import errors
 from scheduler.db import aggregates, tables
 from scheduler.db.aggregates import AggregateReader
 from scheduler.db.database import Database
@@ -77,6 +78,6 @@ def test_after_a_read_that_failed_all_are_read(reader, database, monkeypatch):
         aggregates.rename(connection, reader.read()[0].id, "flash")
     with monkeypatch.context() as patched:
         patched.setattr(aggregates, "list_all", away)
-        with pytest.raises(SQLAlchemyError):
+        with pytest.raises(errors.DatabaseUnusable):
             reader.read()
     assert [each.name for each in reader.read()] == ["flash", "hdd"]

@@ -3,12 +3,11 @@
 import logging
 
 import pytest
-from oslo_db import exception as db_exception
 from oslo_utils import timeutils
 
 from conductor_stub import server_rows
 from conductor_stub.compute import registration
-from scheduler import objects
+from scheduler import errors, objects
 from scheduler.db import cells, services
 from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
@@ -156,15 +155,15 @@ def test_a_cell_that_fails_is_left_out_and_comes_back_by_itself(
     warning = f"Failed to get computes for cell {nova.uuids['a']} (a)"
     assert len([each for each in caplog.messages if each.startswith(warning)]) == 1
 
-    read, errors = FleetReader.read, [TypeError("a row that nobody foresaw")] * 2
+    read, faults = FleetReader.read, [TypeError("a row that nobody foresaw")] * 2
 
     def read_or_break(reader, *given, **options):
-        if errors:
-            raise errors.pop()
+        if faults:
+            raise faults.pop()
         return read(reader, *given, **options)
 
     monkeypatch.setattr(FleetReader, "read", read_or_break)
-    wait_until(lambda: not errors, SECONDS, "two errors")
+    wait_until(lambda: not faults, SECONDS, "two errors")
     bring_back()
     assert "cannot be read" in caplog.text
     wait_until(lambda: manager.refresh() or is_whole(manager), SECONDS, "cell a")
@@ -180,7 +179,7 @@ def test_no_cell_answers_is_no_answer(manager, nova, tmp_path):
     nova.add_aggregate(1, "new", "b1")
     manager.refresh()
     assert seen(manager) == ["a1", "a2", "b1"], "the last state is fresh enough"
-    with pytest.raises(db_exception.DBError):
+    with pytest.raises(errors.DatabaseUnusable, match="of cell .*sqlite"):
         manager._read_and_apply(manager.clock(), ReadCost())
     for bring_back in back:
         bring_back()
