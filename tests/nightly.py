@@ -94,7 +94,6 @@ class Part:
 
 
 def parts() -> Mapping[str, Part]:
-    """Every part of the night."""
     paths = sorted((ROOT / "tests" / "nova").rglob("test_*.py"))
     nova = {each.stem: (*_PYTEST, str(each.relative_to(ROOT))) for each in paths}
     return {
@@ -208,7 +207,6 @@ class Night:
         return {"seconds": seconds, "found": told}
 
     def _tell(self) -> None:
-        """Write the page."""
         passed = [(name, self._notes["passed"][name]) for name in self._part.units]
         minutes = sum(each["seconds"] for _name, each in passed) / 60
         sentence = f"{machine.sentence(self._notes['machine'])} {minutes:.0f} minutes in all."

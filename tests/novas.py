@@ -94,7 +94,6 @@ class Nova:
             return function(connection, *arguments, **named)
 
     def map_cell(self, name: str, **values: Any) -> None:
-        """Change the mapping of a cell."""
         table = tables.cell_mappings
         self.change("api", rows.update, table, table.c.uuid == self.uuids[name], **values)
 

@@ -62,8 +62,6 @@ class PciDevicePool(WireObject):
 
 
 class PciDevicePoolList(ListObject, of=PciDevicePool, version="1.1"):
-    """The PCI pools of one host."""
-
     @classmethod
     def from_text(cls, text: str | None) -> Self | None:
         """Read ``compute_nodes.pci_stats``: an envelope, a list of flat pools, or one flat pool.

@@ -81,7 +81,6 @@ class Fleet:
         self.placement.call("PUT", f"/allocations/{a_name()}", body)
 
     def host_of(self, name: str) -> list[str]:
-        """The hosts that an instance has allocations on."""
         found = self.placement.allocations(name)
         return sorted(host for host, node in self.nodes.items() if node in found)
 

@@ -24,7 +24,6 @@ def broker(authority):
 
 @pytest.fixture(scope="module")
 def cloud(broker, tmp_path_factory):
-    """A scheduler that runs on the broker."""
     folder = tmp_path_factory.mktemp("cloud")
     with Deployment(folder, broker.url(), f"sqlite:///{folder}/nova.sqlite") as made:
         made.sync_database()

@@ -40,7 +40,6 @@ class NovaDatabases:
 
     @property
     def cell_url(self) -> str:
-        """The database of the first cell."""
         return next(iter(self.cells.values()))
 
     def manage(self, *arguments: str) -> str:

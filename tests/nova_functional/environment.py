@@ -26,7 +26,6 @@ def python(release: str) -> Path:
 
 
 def _add_samples(found: Path, nova: str, packages: Path) -> None:
-    """Add the samples of the sdist of *nova*."""
     ways = ["--quiet", "--no-deps", "--no-binary", ":all:"]
     with tempfile.TemporaryDirectory(dir=packages.parent) as folder:
         command = [found, "-m", "pip", "download", *ways, "--dest", folder, nova]

@@ -25,7 +25,6 @@ class Found:
     failed: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, other: "Found") -> None:
-        """Add what others have found."""
         self.runs += other.runs
         self.points += other.points
         self.counts.update(other.counts)

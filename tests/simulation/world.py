@@ -165,7 +165,6 @@ class World:
             kernel.fail("endless", f"{kernel.steps} steps, and no end")
 
     def tell(self, kind: str, text: str) -> None:
-        """An event for the timeline."""
         if self.kernel.tell is not None:
             self.kernel.tell(kind, text)
 

@@ -12,7 +12,6 @@ from scheduler.db.database import Database
 
 @contextlib.contextmanager
 def opened(url: str, **options: Any) -> Iterator[Database]:
-    """The database at *url*."""
     database = Database(url, **options)
     try:
         yield database

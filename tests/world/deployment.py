@@ -67,7 +67,6 @@ class Deployment:
         self.config_path.write_text(render(self._settings), encoding="utf-8")
 
     def database(self) -> contextlib.AbstractContextManager[Database]:
-        """The database that it begins on."""
         return databases.opened(self.database_url)
 
     def sync_database(self) -> None:

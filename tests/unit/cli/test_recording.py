@@ -19,7 +19,6 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def segment(config_file, tmp_path):
-    """A recorded day."""
     pathlib.Path(config_file).write_text("[database]\nconnection = sqlite:////nowhere/at/all\n")
     (path,) = record(tmp_path, a_fleet())
     return path

@@ -33,7 +33,6 @@ class Browser:
         self.version, self.hosts = None, {}
 
     def read(self):
-        """The next answer."""
         self.seconds += FRESH_SECONDS
         found = self.fleet.changes(self.version)
         if found["is_full"]:
