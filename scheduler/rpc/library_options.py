@@ -93,7 +93,9 @@ def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
     found = [*messaging_options.list_opts(), *concurrency_options.list_opts()]
     for group, options in found:
         for option in options:
-            _teach(option, NAMES.get(group, {}).get(option.dest, ()))
+            for former, name in NAMES.get(group, {}).get(option.dest, ()):
+                option.deprecated_opts.append(cfg.DeprecatedOpt(name, group=former))
+            option.type = _WIDER.get(option.dest, option.type)
             if (group, option.dest) in DEFAULTS:
                 option.default = DEFAULTS[group, option.dest]
     return found
@@ -127,12 +129,6 @@ def _by_name(kind: Any) -> Any:
 
     more = {"__eq__": equals, "__ne__": differs, "__hash__": kind.__hash__}
     return type(kind.__name__, (kind,), more)
-
-
-def _teach(option: cfg.Opt, names: tuple[tuple[str, str], ...]) -> None:
-    for group, name in names:
-        option.deprecated_opts.append(cfg.DeprecatedOpt(name, group=group))
-    option.type = _WIDER.get(option.dest, option.type)
 
 
 def put_right(conf: cfg.ConfigOpts) -> None:
