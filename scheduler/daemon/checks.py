@@ -221,12 +221,11 @@ def _recording(conf: cfg.ConfigOpts) -> Iterator[Problem]:
 
 
 def _tempdir(conf: cfg.ConfigOpts) -> Iterator[Problem]:
-    """Temporary files are made there from now on."""
     if not conf.tempdir:
         return
     try:
         with tempfile.TemporaryFile(dir=conf.tempdir):
-            tempfile.tempdir = conf.tempdir
+            return
     except OSError as error:
         reason = f"Temporary directory is invalid: {error}"
         yield Problem(Kind.SURROUNDINGS, "[DEFAULT] tempdir", reason)
@@ -295,7 +294,7 @@ CHECKS: Final[tuple[Check, ...]] = (
 
 def problems(
     source: startup.Source,
-    build: Build,
+    build: Build | None = None,
     *,
     with_broker: bool = False,
     into: cfg.ConfigOpts | None = None,
@@ -303,8 +302,9 @@ def problems(
     """Everything that is wrong with what *source* names, in the order of the checks.
 
     What a bad value stands for is left at its default for the checks that come after it.  *build*
-    makes all parts together, as at a start, where each by itself is right.  *into* is filled with
-    what is read: plug-ins may read the process-wide options when they are imported.
+    makes all parts together, as at a start, where each by itself is right; without it no database
+    is tried.  *into* is filled with what is read: plug-ins may read the process-wide options when
+    they are imported.
     """
     paths = startup.named_files(source)
     try:
@@ -320,10 +320,10 @@ def problems(
     questions += [Problem(Kind.QUESTION, *each) for each in check.replaced(conf) if not found]
     for each in CHECKS:
         found += each(conf)
-    found += _databases(conf)
+    found += _databases(conf) if build else ()
     if with_broker:
         found += broker(conf)
-    if not found:
+    if build and not found:
         databases = Databases.from_conf(conf, for_command=True)
         found += attempt(Kind.PLUGIN, "[scheduler] driver", lambda: build(conf, databases))
         databases.dispose()

@@ -1,6 +1,7 @@
 """Checks before anything is forked, or each worker would fail anew (page service, 12.4)."""
 
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ def check(
     """Raise the first problem's error; the database must answer, the broker need not yet."""
     for each in checks.AT_START:
         _raise_first(each(conf))
+    tempfile.tempdir = conf.tempdir or tempfile.tempdir
     _warn_of_in_process_bus(conf)
     databases, paths = Databases.from_conf(conf), startup.used_files(conf)
     try:

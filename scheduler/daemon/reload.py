@@ -5,7 +5,7 @@ import enum
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -15,6 +15,7 @@ from scheduler.concurrency import HubCalls, native
 from scheduler.conf import check, mistakes, rereading, startup
 from scheduler.conf.names import Name, section, value
 from scheduler.conf.rereading import Change
+from scheduler.daemon import checks
 from scheduler.rpc import transport
 
 LOG = logging.getLogger(__name__)
@@ -57,10 +58,18 @@ class Reloading:
         else:
             return self._taken_over(change, warns=warns)
         # Out of the handler, where the library would add the error to the line.
-        said = mistakes.line(refusal, startup.used_files(self.conf))
         level = logging.ERROR if warns else logging.DEBUG
-        LOG.log(level, "The configuration stays as it was: %s", said)
+        for said in dict.fromkeys(self._mistakes(refusal, warns=warns)):
+            LOG.log(level, "The configuration stays as it was: %s", said)
         return Outcome.REFUSED
+
+    def _mistakes(self, refusal: Exception, *, warns: bool) -> Iterator[str]:
+        """One line on *refusal*, and if one *warns* on all else that ``config validate`` names."""
+        paths = startup.used_files(self.conf)
+        yield mistakes.line(refusal, paths)
+        for each in checks.problems(self._source) if warns else ():
+            if each.kind is not checks.Kind.QUESTION:
+                yield mistakes.line(errors.ConfigurationError(**each.fields), paths)
 
     def _taken_over(self, change: Change, *, warns: bool) -> Outcome:
         self.conf = change.conf

@@ -147,8 +147,8 @@ def test_every_answer_is_of_one_configuration(reloads, transport_url, record_pro
         r"stays as it was: \S+:\d+: \[scheduler] max_attempts: 'many' is not an int", log
     )
     assert "[pci] alias: {} has no name" in log
-    # Once for each mistake, however many workers, and without the name of its class behind it.
-    assert (log.count(REFUSED), log.count("ConfigurationError")) == (2, 0)
+    # Once for each mistake, of which the second file has both, and without the name of its class.
+    assert (log.count(REFUSED), log.count("ConfigurationError")) == (3, 0)
     assert "Traceback" not in log
     assert "A restart is needed" not in log
     assert log.count("Starting scheduler node") == reloads.workers
