@@ -50,7 +50,6 @@ def legacy_request(spec: objects.RequestSpec) -> Payload:
 
 
 def request(spec: objects.RequestSpec) -> Payload:
-    """RequestSpecPayload 1.1."""
     uuid, groups = spec.instance_uuid, spec.security_groups
 
     def part(name: str, make: Callable[[Any], Payload]) -> Payload | None:

@@ -239,7 +239,6 @@ class Chooser:
 
 
 def require(is_right: bool, field: str, reason: str) -> None:
-    """Raise InvalidRequest for *field* unless it *is_right*."""
     if not is_right:
         raise errors.InvalidRequest(field=field, reason=reason)
 

@@ -95,6 +95,5 @@ def _is_missing(claim: claim_rows.Values, rows: Iterable[Any]) -> bool:
 
 
 def _is_same(claim: claim_rows.Values, row: Any) -> bool:
-    """True when *row* is of the same request and consumer as the *claim*."""
     names = ("consumer_uuid", "request_id")
     return all(getattr(row, name) == claim[name] for name in names)

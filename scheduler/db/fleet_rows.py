@@ -105,7 +105,6 @@ def entries_of(text: str | None) -> set[str]:
 
 
 def numbers_of(entries: Iterable[str]) -> set[int]:
-    """The first number of each of the *entries*."""
     return {int(each.partition(":")[0]) for each in entries}
 
 

@@ -198,8 +198,6 @@ class RequestGroup(WireObject):
 
 
 class RequestLevelParams(WireObject):
-    """Requirements of the request as a whole."""
-
     VERSION = "1.1"
     FIELDS = {
         **fields(set[str], "root_required root_forbidden", default=set),

@@ -165,6 +165,5 @@ def _hosts(answer: Sequence[Any]) -> str:
 
 
 def _settings(recorded: Sequence[Sequence[Any]]) -> Settings:
-    """The settings of the driver under the *recorded* options."""
     conf = options.detached({(group, name): value for group, name, value in recorded})
     return Settings.from_conf(conf, load_host_manager(conf, None))

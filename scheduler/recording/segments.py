@@ -127,7 +127,6 @@ def names_of(line: Line) -> list[str]:
 
 
 def moment(seconds: float) -> str:
-    """A time of a line as text."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat(timespec="seconds")
 
 

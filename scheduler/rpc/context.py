@@ -184,9 +184,13 @@ class ObjectSerializer(oslo_messaging.NoOpSerializer):
         Raises InvalidRequest (or another 4xx error of this project) for a malformed envelope.
         """
         if isinstance(entity, dict):
-            if NAME_KEY in entity:
-                return self._decoded(entity)
-            return {key: self._inside(key, ctxt, value) for key, value in entity.items()}
+            if NAME_KEY not in entity:
+                return {key: self._inside(key, ctxt, value) for key, value in entity.items()}
+            try:
+                return objects.from_primitive(entity)
+            except DECODE_ERRORS as error:
+                reason = f"{type(error).__name__}: {error}"
+                raise errors.InvalidRequest(field=str(entity[NAME_KEY]), reason=reason) from error
         if isinstance(entity, list | tuple):
             return [self._inside(f"[{i}]", ctxt, each) for i, each in enumerate(entity)]
         return entity
@@ -196,13 +200,6 @@ class ObjectSerializer(oslo_messaging.NoOpSerializer):
             return self.deserialize_entity(ctxt, entity)
         except errors.NovaException as error:
             raise errors.placed(error, place) from error.__cause__
-
-    def _decoded(self, envelope: dict[str, Any]) -> Any:
-        try:
-            return objects.from_primitive(envelope)
-        except DECODE_ERRORS as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise errors.InvalidRequest(field=str(envelope[NAME_KEY]), reason=reason) from error
 
 
 class NotificationSerializer(oslo_messaging.NoOpSerializer):

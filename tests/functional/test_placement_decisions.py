@@ -69,7 +69,6 @@ class World:
         return {"inventory": inventory, "traits": traits, "aggregates": aggregates}
 
     def request(self):
-        """What one request asks for."""
         rng = self._rng
         specs, how = dict[str, str](), dict[str, Any]()
         aspects = [

@@ -102,7 +102,6 @@ class Estate:
 
     @property
     def servers(self) -> Sequence[str]:
-        """Some of the servers that live."""
         return [self._servers[place].uuid for place in range(min(100, len(self._servers)))]
 
     def instances_on(self, host: str) -> objects.InstanceList:

@@ -134,7 +134,6 @@ class OurService:
             self._worker.reset()
 
     def records(self) -> list[Any]:
-        """The records of its latest decisions."""
         return [] if self._worker is None else list(self._worker._manager.recorder.records)
 
     def take_over_options(self) -> None:

@@ -116,7 +116,6 @@ class Fleet:
             return instances.get(conn, instance_uuid)
 
     def fault(self, instance_uuid: str) -> str:
-        """The message of the latest fault of the instance."""
         with self.database.read() as conn:
             return str(server_rows.latest_faults(conn, [instance_uuid])[instance_uuid].message)
 
