@@ -311,9 +311,12 @@ class PlacementClient(ServiceClient):
 
 
 def _may_go_away(error: Exception) -> bool:
-    """True when a connection failed, but for its certificates."""
-    is_broken = isinstance(error, ks_exceptions.ConnectionError)
-    return is_broken and not isinstance(error, ks_exceptions.SSLError)
+    """True when a connection failed, but for its certificates, or Keystone cannot answer now."""
+    cause = isinstance(error, ks_exceptions.DiscoveryFailure) and error.__context__ or error
+    if isinstance(cause, ks_exceptions.HttpError):
+        return bool(cause.http_status >= BROKEN)
+    is_broken = isinstance(cause, ks_exceptions.ConnectionError)
+    return is_broken and not isinstance(cause, ks_exceptions.SSLError)
 
 
 def _may_be_repeated(response: Any, consumer: str, *, has_read: bool) -> bool:

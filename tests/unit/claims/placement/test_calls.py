@@ -240,15 +240,13 @@ def test_a_placement_that_cannot_be_called_is_a_mistake_in_the_options(options, 
 
 SLOW = [SILENCE, *DRIPPING]
 BUSY = [None, (503, {}), (503, {}, {"Retry-After": "0"})]
-NO_ANSWER = "no answer in time: (HTTP 503|Unable to est|Request to|the answer had not ended)"
+NO_ANSWER = "no answer in time: (HTTP 503|Could not|Unable to est|Request to|the answer had not)"
 
 
-@pytest.mark.parametrize(
-    ("auth_type", "answer"),
-    [*(("none", each) for each in SLOW + BUSY), *(("password", each) for each in SLOW)],
-)
+@pytest.mark.parametrize("auth_type", ["none", "password"])
+@pytest.mark.parametrize("answer", SLOW + BUSY)
 def test_calls_are_made_again_until_the_deadline(auth_type, answer):
-    """Those to Keystone end then, too."""
+    """Those to Keystone, too."""
     with a_placement(*[answer] * 10_000) as (server, conf):
         conf.register_opts(loading.get_auth_plugin_conf_options("password"), group="placement")
         conf.set_override("auth_type", auth_type, group="placement")
