@@ -301,7 +301,6 @@ class _Write(NamedTuple):
 
     @property
     def made(self) -> list[int]:
-        """The generations that it makes."""
         return [each.generation for each in self.moves]
 
 

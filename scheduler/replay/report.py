@@ -44,7 +44,6 @@ def size_text(key: str, found: float) -> str:
 
 
 def _measures(sample: Document, resources: Sequence[str]) -> dict[str, float]:
-    """The measures of *resources* in a *sample*, by their titles."""
     found = {f"{title}, {of}": sample[name][of] for title, name in _SHARES for of in resources}
     return {**found, "Empty hosts": sample["empty_host_share"]}
 
