@@ -65,7 +65,6 @@ def test_code_written_for_nova_reads_what_may_change(reloaded):
         ),
         ("scheduler_host_subset_size = 3\n", Outcome.APPLIED, "[filter_scheduler] host_subset"),
         ("debug = true\n", Outcome.APPLIED, "[DEFAULT] debug"),
-        ("host = other\n", Outcome.RESTART_NEEDED, "A restart is needed for [DEFAULT] host"),
         (
             "[oslo_messaging_rabbit]\nrabbit_qos_prefetch_count = 3\n[database]\nmax_retries = 2\n",
             Outcome.RESTART_NEEDED,

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from scheduler import numa, objects
-from scheduler.hosts.host_state import Consumption, Fitting, consume
+from scheduler.hosts.host_state import Consumption, Fitting
 from tests.builders import NOW, a_fleet, a_host, a_request, candidates
-from tests.unit.numa.builders import cell, devices, guest, host, want
+from tests.unit.numa.builders import devices
 from tests.world import random_fleets
 
 GIVEN = {
@@ -39,6 +39,7 @@ def test_attributes_are_those_of_the_row():
     assert state.updated == datetime.datetime.fromtimestamp(NOW, datetime.UTC)
     assert (silent.updated, silent.instances, silent.aggregates) == (None, {}, [])
     assert a_host(instances=["u1"], bare_metal=True).instances == {}
+    assert repr(state) == "(h1, n1) ram: 7MB disk: 102400MB io_ops: 0 instances: 0"
 
 
 def test_writing_goes_to_the_table():
@@ -54,17 +55,6 @@ def test_writing_goes_to_the_table():
     assert (first.stats, second.stats) == ({"b": "2"}, {})
     with pytest.raises(TypeError):
         first.service["disabled"] = True
-
-
-def test_consuming_takes_everything_but_swap():
-    state = a_host(free_ram_mb=600, free_disk_mb=2048, num_io_ops=1, num_instances=3)
-    flavor = {"memory_mb": 512, "vcpus": 2, "root_gb": 1, "ephemeral_gb": 2, "swap": 256}
-
-    state.consume_from_request(a_request(flavor=flavor))
-
-    assert (state.free_ram_mb, state.free_disk_mb, state.vcpus_used) == (88, -1024, 2)
-    assert (state.num_instances, state.num_io_ops) == (4, 2)
-    assert repr(state) == "(h1, n1) ram: 88MB disk: -1024MB io_ops: 2 instances: 4"
 
 
 #: Every attribute that Nova's releases have, by section 6.1 of the scheduling page.
@@ -113,38 +103,14 @@ def test_devices_are_asked_about_as_novas():
 
 # --- cells and devices ------------------------------------------------------------------------
 
-PINNED = guest(want(range(2), "dedicated"))
 ONE_NIC = {"vendor_id": "8086", "product_id": "10ed", "count": 1}
-
-
-def amount(topology=None, requests=None, limits=None, **how):
-    topology = topology.to_object() if topology else None
-    request = a_request(numa_topology=topology, pci_requests=requests)
-    return Consumption.from_request(request, limits or {}, Fitting(**how))
-
-
-def pinned(table):
-    return [set(each.pinned) for each in table.value(0, "numa_topology").cells]
 
 
 @pytest.mark.parametrize("nothing", [None, objects.InstancePCIRequests(requests=[])])
 def test_a_request_without_cells_and_devices_wishes_for_nothing(nothing):
-    assert amount(nothing and numa.GuestTopology(), nothing).wish is None
-
-
-@pytest.mark.parametrize(("pack", "expected"), [(False, [{0}, {4, 5}]), (True, [{0, 1, 2}, set()])])
-def test_the_emptiest_cells_come_first_unless_packed(pack, expected):
-    table = a_fleet({"numa_topology": host(cell(0, pinned={0}), cell(1, range(4, 8)))})
-    consume(table, 0, amount(PINNED, pack=pack))
-    assert pinned(table) == expected
-
-
-@pytest.mark.parametrize(("has_limits", "usage"), [(True, 3), (False, 5)])
-def test_the_limits_of_the_host_hold_where_there_are_any(has_limits, usage):
-    limits = {"numa_topology": numa.Limits(1.0, 1.0).to_object()} if has_limits else {}
-    table = a_fleet({"numa_topology": host(cell(cpu_usage=3))})
-    consume(table, 0, amount(guest(want()), limits=limits))
-    assert table.value(0, "numa_topology").cells[0].cpu_usage == usage
+    topology = nothing and numa.GuestTopology().to_object()
+    request = a_request(numa_topology=topology, pci_requests=nothing)
+    assert Consumption.from_request(request, {}, Fitting()).wish is None
 
 
 def test_what_cannot_be_taken_is_logged_and_counts_no_io(caplog):
@@ -153,10 +119,3 @@ def test_what_cannot_be_taken_is_logged_and_counts_no_io(caplog):
     assert (state.num_instances, state.num_io_ops) == (1, 0)
     assert "Selected host: h1 failed to consume from instance." in caplog.text
     assert [pool["count"] for pool in state.pci_stats.pools] == [1]
-
-
-def test_the_next_instance_starts_where_the_last_one_was_placed():
-    request = a_request(numa_topology=guest(want(pagesize=-3)).to_object())
-    a_host(numa_topology=host(cell(5))).consume_from_request(request)
-    [mine] = request.numa_topology.cells
-    assert (mine.id, mine.pagesize) == (5, 4)
