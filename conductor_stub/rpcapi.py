@@ -20,7 +20,7 @@ FANOUTS: Final = {
     **dict.fromkeys(("update_aggregates", "delete_aggregate"), "4.1"),
     **dict.fromkeys(("update_instance_info", "delete_instance_info", "sync_instance_info"), "4.2"),
 }
-"""The version that brought each method which all schedulers are told by."""
+"""The version that brought each method that is fanned out to all schedulers."""
 
 
 def ping(transport: RPCTransport, topic: str, timeout_seconds: float, retry: int) -> None:
@@ -105,7 +105,7 @@ class SchedulerAPI:
         }
 
     def fanout(self, context: Any, method: str, **arguments: Any) -> None:
-        """Tell every scheduler of aggregates or instances: *method* is one of FANOUTS."""
+        """Notify every scheduler of aggregates or instances: *method* is one of FANOUTS."""
         call = self._client.prepare(version=FANOUTS[method], fanout=True)
         call.cast(context, method, **arguments)
 

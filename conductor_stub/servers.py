@@ -158,7 +158,7 @@ DELETING = "deleting"
 def delete_server(
     context: RequestContext, database: Database, compute: ComputeAPI, uuid: str
 ) -> str | None:
-    """Delete the server, and name the host that was told; raises InstanceNotFound."""
+    """Delete the server, and name the host that got the cast; raises InstanceNotFound."""
     hosted = database.write_retrying(lambda conn: _delete_unless_hosted(conn, uuid))
     if hosted is None:
         return None

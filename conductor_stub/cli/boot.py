@@ -123,7 +123,7 @@ class Boot(cli_servers.OnBus, command.List):
                 conductor.build_instances(order, servers_asked_for, request.filter_properties())
         except bus.UNDELIVERED as error:
             self._give_up(wanted, error, are_made=arguments.api == NEWTON)
-            reason = f"the conductor could not be told: {errors.message_of(error)}"
+            reason = f"the conductor could not be reached: {errors.message_of(error)}"
             raise cli_servers.Failed(reason=reason) from error
 
     def _give_up(

@@ -23,7 +23,7 @@ DEFAULT_TIMEOUT_SECONDS = 300.0
 
 
 class Failed(errors.NovaException):
-    """The command did what it could and something of it failed; told already or in the text."""
+    """The command did what it could and something of it failed; printed already or in the text."""
 
     msg_fmt = "%(reason)s"
 
@@ -134,7 +134,7 @@ MOVABLE = ("active", "stopped")
 
 
 class _Move(OnBus, command.List):
-    """One server, told to its conductor and waited for."""
+    """One server, asked of its conductor and waited for."""
 
     nothing = "The server is gone."
     columns = ("ID", "Name", "Host", "Flavor", "State", "Fault")
@@ -145,7 +145,7 @@ class _Move(OnBus, command.List):
     )
 
     def act(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
-        """Ask the conductor, which answers when a host has been found and told.
+        """Ask the conductor, which answers when a host has been found and the cast sent.
 
         The status is FAILURE also when the server is where it was in the end.
         """
@@ -236,7 +236,7 @@ class Delete(OnBus, command.Text):
     )
 
     def act(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        """Tell the hosts, or delete the rows; wait if told to."""
+        """Cast to the hosts, or delete the rows; wait if that is asked for."""
         with self.database.read() as conn:
             meant = servers.find(conn, parsed_args.servers)
         with self.bus() as connection:
@@ -256,7 +256,7 @@ class Delete(OnBus, command.Text):
         except errors.InstanceNotFound:
             self.tell(f"{server.name} was deleted meanwhile")
         except bus.UNDELIVERED as error:
-            reason = f"host {instance.host} could not be told: {errors.message_of(error)}"
+            reason = f"host {instance.host} could not be reached: {errors.message_of(error)}"
             raise Failed(reason=reason) from error
 
     def _wait(self, uuids: list[str], timeout: float) -> None:

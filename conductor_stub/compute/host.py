@@ -52,23 +52,23 @@ class Clients:
         self.claims = Claims()
         if conf.scheduler.claims == loading.PLACEMENT:
             self.claims = PlacementAlternates(PlacementClient.from_conf(conf))
-        self._tells = conf.filter_scheduler.track_instance_changes
+        self._notifies = conf.filter_scheduler.track_instance_changes
 
-    def tell(self, context: RequestContext, method: str, host: str, **arguments: Any) -> None:
-        """Tell all schedulers about instances of *host*, in an administrator's name."""
-        if not self._tells:
+    def notify(self, context: RequestContext, method: str, host: str, **arguments: Any) -> None:
+        """Notify all schedulers of instances of *host*, in an administrator's name."""
+        if not self._notifies:
             return
         try:
             self.scheduler.fanout(context.elevated(), method, host_name=host, **arguments)
         except messaging.MessagingException as error:
-            LOG.warning("The schedulers were not told about the instances of %s: %s", host, error)
+            LOG.warning("The schedulers were not notified of the instances of %s: %s", host, error)
 
-    def tell_present(
+    def notify_present(
         self, context: RequestContext, host: str, instances: Sequence[objects.Instance]
     ) -> None:
         """These instances are on *host*: one that has come, or all when the host starts."""
         listed = objects.InstanceList(objects=list(instances))
-        self.tell(context, "update_instance_info", host, instance_info=listed)
+        self.notify(context, "update_instance_info", host, instance_info=listed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,8 +76,8 @@ class BuildRequest:
     """The arguments of one ``build_and_run_instance``.
 
     ``host_list`` holds the alternates that are left, None from a sender that knows none.
-    ``run_again`` is what a scheduler that has sent the order itself is to be told when it cannot
-    be carried out, but for the filter properties; without it the conductor is told.
+    ``run_again`` is what is cast to a scheduler that has sent the order itself when it cannot be
+    carried out, but for the filter properties; without it the conductor gets a cast.
     """
 
     order: Order
@@ -145,7 +145,7 @@ class Host:
             LOG.debug("Instance %s is not (any more) to be built on %s", uuid, self.rows.host)
             return
         LOG.info("Instance %s runs on %s", uuid, self.rows.host)
-        self._clients.tell_present(context, self.rows.host, [instance])
+        self._clients.notify_present(context, self.rows.host, [instance])
 
     def _spawn(self, request: BuildRequest) -> objects.Instance | None:
         uuid, settings = request.instance.uuid, self._settings
@@ -181,7 +181,7 @@ class Host:
         try:
             self._build_elsewhere(request, released, properties)
         except messaging.MessagingException as undelivered:
-            LOG.exception("The conductor was not told to build instance %s elsewhere", uuid)
+            LOG.exception("The conductor was not asked to build instance %s elsewhere", uuid)
             self.rows.give_up(uuid, undelivered)
 
     def _build_elsewhere(
@@ -216,7 +216,7 @@ class Host:
 
     def _tell_gone(self, context: RequestContext, uuid: str) -> None:
         host = self.rows.host
-        self._clients.tell(context, "delete_instance_info", host, instance_uuid=uuid)
+        self._clients.notify(context, "delete_instance_info", host, instance_uuid=uuid)
 
     # -- moves --------------------------------------------------------------------------------
 
@@ -255,7 +255,7 @@ class Host:
         try:
             self._clients.conductor.move_elsewhere(again)
         except messaging.MessagingException as undelivered:
-            LOG.exception("The conductor was not told to move instance %s elsewhere", uuid)
+            LOG.exception("The conductor was not asked to move instance %s elsewhere", uuid)
             self.rows.turn_away(uuid, RESIZE_PREP, undelivered)
 
     def confirm_resize(self, context: RequestContext, uuid: str) -> None:
@@ -287,7 +287,7 @@ class Host:
             LOG.debug("Instance %s is not on its way (any more)", uuid)
             return None
         LOG.info("Instance %s has come to %s", uuid, self.rows.host)
-        self._clients.tell_present(context, self.rows.host, [arrived[0]])
+        self._clients.notify_present(context, self.rows.host, [arrived[0]])
         return arrived
 
     def _leave(self, context: RequestContext, uuid: str) -> None:

@@ -60,7 +60,7 @@ class ComputeHosts:
         self.hosts = {each.host: Host(each, clients, settings, luck, pause) for each in rows}
 
     def register(self) -> None:
-        """Make or renew the rows of all hosts, and tell the schedulers about new aggregates.
+        """Make or renew the rows of all hosts, and notify the schedulers of new aggregates.
 
         Hosts that exist keep their instances: usage is computed from those.  Builds that an
         earlier process left unfinished are given up.
@@ -89,10 +89,10 @@ class ComputeHosts:
         return register_aggregates(conn, self._plans)
 
     def announce(self) -> None:
-        """Tell the schedulers the full list of every host's instances, as a starting compute."""
+        """Send the schedulers the full list of every host's instances, as a starting compute."""
         context = get_admin_context()
         for name, host in self.hosts.items():
-            self._clients.tell_present(context, name, host.rows.present())
+            self._clients.notify_present(context, name, host.rows.present())
 
     def heartbeat(self) -> None:
         """One sign of life of all hosts."""
@@ -112,8 +112,8 @@ class ComputeHosts:
             host.rows.audit()
 
     def sync_instances(self) -> None:
-        """Tell the schedulers the uuids of every host's instances."""
+        """Send the schedulers the uuids of every host's instances."""
         context = get_admin_context()
         for name, host in self.hosts.items():
             uuids = [each.uuid for each in host.rows.present()]
-            self._clients.tell(context, "sync_instance_info", name, instance_uuids=uuids)
+            self._clients.notify(context, "sync_instance_info", name, instance_uuids=uuids)

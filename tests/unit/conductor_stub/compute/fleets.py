@@ -51,7 +51,7 @@ class Ends(Clients):
         self.conductor = self.scheduler = self.compute = self  # type: ignore[assignment]
         self.claims = Claims()
         self._hosts = hosts
-        self._tells = conf.filter_scheduler.track_instance_changes
+        self._notifies = conf.filter_scheduler.track_instance_changes
 
     def build_instances(self, order: Order, instances: Any, properties: Any, **later: Any) -> None:
         kept = {"instances": instances, "filter_properties": properties, **vars(order), **later}
