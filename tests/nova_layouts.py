@@ -46,7 +46,6 @@ VERSIONS = {
 
 
 def metadata(release: str, role: str) -> sa.MetaData:
-    """The tables of one database."""
     made = sa.MetaData()
     for name in CELL_TABLES if role == CELL else API_TABLES:
         _copy(made, tables.metadata.tables[name], LATER.get(name, ()) if release == NEWTON else ())

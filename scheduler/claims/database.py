@@ -98,6 +98,8 @@ class _Claiming(Claiming):
 
     def offered(self) -> Offered | None:
         """See the base class: any host on which nobody holds a lock for too long."""
+        if self._claims.writer.await_turn():
+            self._claims.read_new()
         if not self._locked:
             return None
         with self._claims.lock:

@@ -4,10 +4,12 @@ A compare-and-swap on the generation of every host; decisions on a host that has
 and the others are written without them (docs/decisions/0007).
 """
 
+import random
+import time
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from oslo_db import exception as db_exception
 from oslo_log import log as logging
@@ -31,6 +33,9 @@ LOG = logging.getLogger(__name__)
 #: Most tries of one batch: each time some hosts may have moved on, or an instance may have got
 #: a claim from another request.
 WRITES_AT_MOST = 5
+#: After so many lost races in a row, counted from one, a worker lets others go first, for a time at
+#: random up to this.  Else of eight workers that want the same host some lose fifty times.
+PAUSES_SECONDS: Final = (0.0, 0.0, 0.0, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128)
 LOST = Lost()
 
 
@@ -64,6 +69,8 @@ class ClaimWriter:
         self.lock = lock
         self._session = WriteSession(self.database)
         self._waiting: deque[Write] = deque()
+        self._races_lost = 0
+        self._turn_at = float("-inf")
         self._write_all = SharedRun(self._write_waiting, gather=concurrency.let_others_catch_up)
 
     def count_new(self) -> None:
@@ -73,8 +80,16 @@ class ClaimWriter:
             self.reservations.count_new(read)
 
     def wait(self) -> None:
-        """Return when the write that is under way, if there is one, has ended."""
+        """Return when the write that is under way has ended, and it is this worker's turn."""
         self._write_all.wait()
+        self.await_turn()
+
+    def await_turn(self) -> bool:
+        """True if others were let go first, as this worker has lost several races in a row."""
+        seconds = self._turn_at - time.monotonic()
+        if seconds > 0:
+            time.sleep(seconds)
+        return seconds > 0
 
     def write(self, request_id: str, decided: Decided) -> Result:
         """Claim for all instances or none; what is not claimed is given back.
@@ -198,6 +213,7 @@ class ClaimWriter:
                     self._end(batch)
                     return
                 self.reservations.written(reservations, moves, rows, values)
+                self._races_lost, self._turn_at = 0, float("-inf")
                 for one in batch:
                     one.result = Booked(one.decided.selections)
         finally:
@@ -230,6 +246,9 @@ class ClaimWriter:
 
     def _end_moved(self, batch: list[Write], moves: Mapping[Key, Move]) -> None:
         """Outdate what was decided on hosts that others claimed on; lose all if nobody did."""
+        self._races_lost += 1
+        longest = PAUSES_SECONDS[min(self._races_lost, len(PAUSES_SECONDS)) - 1]
+        self._turn_at = time.monotonic() + random.uniform(0, longest)
         self.count_new()
         with self.lock:
             counted = self.reservations.counted

@@ -116,7 +116,6 @@ class Replay(command.Text):
         return document
 
     def _confs(self, parsed: argparse.Namespace) -> dict[str, Any]:
-        """The configurations by name, the one of this command first."""
         common = values_of(parsed.set)
         found = {CONFIGURED: Overlay.from_values(self.conf, common)}
         for text in parsed.against:

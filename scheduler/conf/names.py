@@ -53,7 +53,6 @@ class Setting:
 
     @property
     def plain_name(self) -> str:
-        """The name with underscores, in small letters."""
         return self.name.replace("-", "_").lower()
 
 

@@ -89,7 +89,6 @@ class WorkerTable:
 
     @property
     def has_failed(self) -> bool:
-        """True when the daemon is to end with a failure."""
         return bool(self._memory[self._failed_at])
 
     def worker_started(self) -> None:

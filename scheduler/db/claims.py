@@ -48,7 +48,6 @@ class Move(NamedTuple):
 
     @property
     def made(self) -> dict[str, int]:
-        """Values of the claims that come with it."""
         return {"generation": self.generation, "previous": self.expected}
 
 

@@ -17,7 +17,6 @@ DEFAULTS = {"report_count": 0, "disabled": False, "forced_down": False}
 
 
 def find(connection: Connection, host: str, binary: str) -> objects.Service | None:
-    """The living service *binary* of *host*, or None."""
     found = rows.read(connection, services, *_is(host, binary))
     return rows.to_object(objects.Service, found[0]) if found else None
 

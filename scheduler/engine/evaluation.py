@@ -347,7 +347,6 @@ class Evaluation:
         self.of_row[rows] = self.reasons.index((number, code)) + 1
 
     def places(self, rows: list[int]) -> np.ndarray:
-        """The places of *rows* among the hosts that pass."""
         if isinstance(self.hosts.at, slice):
             return np.array(rows)
         places = np.zeros(len(self.of_row), dtype=np.int64)

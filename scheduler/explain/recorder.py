@@ -76,11 +76,9 @@ class Memory:
         return iter([record for record, _nbytes in kept])
 
     def since(self, sequence: int) -> list[DecisionRecord]:
-        """Those with a higher ``sequence``, the oldest first."""
         return [record for record in self if record.sequence > sequence]
 
     def get(self, sequence: int) -> DecisionRecord | None:
-        """The one of that ``sequence``; None if it is not kept."""
         return next((record for record in self if record.sequence == sequence), None)
 
     def find(self, name: str) -> list[DecisionRecord]:

@@ -58,7 +58,6 @@ class ProcessorFilter(ResourceFilter):
         return request.vcpus, hosts.vcpus_total, hosts.vcpus_total - hosts.vcpus_used
 
     def unknown(self, hosts: Candidates) -> np.ndarray:
-        """The hosts that report no processors."""
         unknown: np.ndarray = hosts.vcpus_total == 0
         if unknown.any():
             LOG.warning("VCPUs not set; assuming CPU collection broken")
@@ -128,7 +127,6 @@ class MaximumFilter(HostFilter):
         yield self.reasons[0], getattr(hosts, self.column) < self.maximum(hosts)
 
     def maximum(self, hosts: Candidates) -> np.ndarray | float:
-        """The maximum of all *hosts*, or one per host."""
         return self.configured_maximum
 
 

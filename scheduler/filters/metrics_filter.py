@@ -22,7 +22,6 @@ class MetricsFilter(HostFilter):
         self.names = frozenset(name for name, _ratio in settings)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """Compare names exactly."""
         if self.names:
             yield (
                 MISSING,

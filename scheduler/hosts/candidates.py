@@ -195,7 +195,6 @@ class Candidates:
         return self.among(self.scope.table.row_numbers(hosts))
 
     def among(self, rows: list[int]) -> np.ndarray:
-        """Mask of candidates whose row is one of *rows*."""
         of_row = np.zeros(self.scope.table.capacity, dtype=np.bool_)
         of_row[rows] = True
         return of_row[self.at]

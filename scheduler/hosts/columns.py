@@ -263,7 +263,6 @@ class DocumentPool:
             self._derived.clear()
 
     def find(self, contents: Iterable[Hashable]) -> list[int]:
-        """The numbers of those *contents* that are there."""
         found = (self._numbers.get(_key(each)) for each in contents)
         return [number for number in found if number is not None]
 

@@ -201,7 +201,6 @@ class HostState:
 
     @property
     def service(self) -> Mapping[str, Any]:
-        """Read-only copy of the service record."""
         return self.table.service(self.row)
 
     @property

@@ -251,7 +251,6 @@ class TableUpdater:
         return host if service is not None and service["id"] == service_id else None
 
     def set_aggregates(self, aggregates: Iterable[objects.Aggregate]) -> None:
-        """Make *aggregates* all there are."""
         self.aggregates = {each.id: each for each in aggregates}
         of_host: dict[str, tuple[objects.Aggregate, ...]] = {}
         for _id, aggregate in sorted(self.aggregates.items()):

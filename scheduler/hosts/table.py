@@ -142,7 +142,6 @@ class HostTable:
         )
 
     def service(self, row: int) -> Mapping[str, Any]:
-        """The read-only service record of the row's host."""
         return self.services.get(self.value(row, "host"), _NO_SERVICE)
 
     @property
@@ -179,7 +178,6 @@ class HostTable:
         return [row for row in self.row_numbers(hosts) if not bare_metal[row]]
 
     def spellings(self, names: Iterable[str]) -> list[str]:
-        """The hosts whose name in lower case is one of *names*."""
         by_lower = self.pools["host"].derived("spellings", _by_lower_case)
         return [host for name in names for host in by_lower.get(name, ())]
 

@@ -102,7 +102,6 @@ class Mover:
         return move
 
     def take_back(self, length: int) -> None:
-        """Undo the latest moves, so that *length* stay."""
         while len(self.moves) > length:
             self.moves.pop()
             before, after, spec = self._changes.pop()

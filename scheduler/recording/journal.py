@@ -86,7 +86,6 @@ class Journal:
         return cls(driver, Writer(folder, worker, given.keep_hours, given.max_megabytes))
 
     def close(self) -> None:
-        """Write what waits, for a while."""
         self._ending.set()
         self._thread.join(CLOSE_SECONDS)
         self._note_failures()

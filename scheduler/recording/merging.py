@@ -71,7 +71,6 @@ class Anonymous:
         self._uuids: dict[str, uuid.UUID] = {}
 
     def learn(self, segment: Segment) -> None:
-        """Take note of the names in each line of *segment*."""
         for _place, line in segment:
             with segment.use():
                 self._learn_line(line)

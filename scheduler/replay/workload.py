@@ -83,7 +83,6 @@ class Workload:
 
     @property
     def lasts(self) -> float:
-        """Seconds from the first arrival to the last one."""
         return self.arrivals[-1].at - self.begin
 
     def between(self, begin: float, end: float) -> Self:

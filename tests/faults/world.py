@@ -214,7 +214,6 @@ class World:
 
 @contextlib.contextmanager
 def made(folder: Path) -> Iterator[World]:
-    """A world on servers of its own."""
     options = [
         f"--innodb-lock-wait-timeout={LOCK_WAIT_SECONDS}",
         f"--innodb-log-file-size={REDO_MIB}M",

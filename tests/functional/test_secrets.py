@@ -69,7 +69,6 @@ class Site:
         self.told[" ".join((name, *words))] = done.stdout + done.stderr
 
     def get(self, path):
-        """Keep what is served at *path*."""
         status, text = self.endpoint.get(path)
         assert status in (200, 503), (path, status)
         self.told[path] = text

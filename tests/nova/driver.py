@@ -82,7 +82,6 @@ class NovaDriver:
 
     @property
     def log(self) -> str:
-        """What it has logged so far."""
         return self.log_path.read_text(encoding="utf-8", errors="replace")
 
     def close(self) -> None:

@@ -73,7 +73,6 @@ def connect(url: str, *, autocommit: bool = True) -> pymysql.Connection[Any]:
 
 
 def begin(url: str) -> None:
-    """Write down everything from now on."""
     with connect(url) as connection, connection.cursor() as cursor:
         for statement in (TABLE, *TRIGGERS):
             cursor.execute(statement)

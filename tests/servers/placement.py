@@ -139,6 +139,5 @@ class Placement(PrivateServer):
         return dict(self.call("GET", f"/resource_providers/{uuid}/usages")["usages"])
 
     def allocations(self, consumer: str) -> dict[str, dict[str, int]]:
-        """Per provider what *consumer* has."""
         found = self.call("GET", f"/allocations/{consumer}")["allocations"]
         return {uuid: each["resources"] for uuid, each in found.items()}

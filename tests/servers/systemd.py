@@ -115,7 +115,6 @@ class Machine(Opened):
 
     @property
     def console(self) -> str:
-        """What systemd has said so far."""
         return self._console.read_text(encoding="utf-8", errors="replace")
 
     def start(self) -> Self:

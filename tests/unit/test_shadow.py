@@ -58,7 +58,6 @@ class World:
         return names, []
 
     def free(self, host, free_mb):
-        """Let a host report other memory."""
         update = sa.update(compute_nodes).where(compute_nodes.c.host == host)
         with self.database.write() as connection:
             connection.execute(update.values(free_ram_mb=free_mb, updated_at=now()))

@@ -63,7 +63,6 @@ class Connection:
         mode: int = NOT_KEPT,
         compression: str | None = None,
     ) -> None:
-        """Send *body* as it is, or compressed."""
         headers = {}
         if compression:
             body, headers["compression"] = compressions.compress(body, compression)
@@ -106,7 +105,6 @@ class Connection:
         self._connection.close()
 
     def die(self) -> None:
-        """Be gone without a word."""
         self._connection.transport.sock.shutdown(socket.SHUT_RDWR)
         self._connection.transport.close()
 
@@ -154,7 +152,6 @@ class RawCaller(Connection):
         return {**own, "_reply_q": self.reply_queue}
 
     def answer_to(self, call_id: str, timeout_seconds: float = ANSWER_SECONDS) -> dict[str, Any]:
-        """Wait for the final reply to a call."""
         deadline = time.monotonic() + timeout_seconds
         while not (found := self.answers_to(call_id)):
             if not self.drain(max(0.01, deadline - time.monotonic())):

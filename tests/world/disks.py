@@ -36,7 +36,6 @@ class SmallDisk:
             os.truncate(self._ballast, self._ballast.stat().st_size - but_kib * 1024)
 
     def empty(self) -> None:
-        """Undo :meth:`fill`."""
         self._ballast.unlink()
 
 

@@ -35,7 +35,6 @@ def parse(kind: type[Plan], prog: str, about: str | None, argv: Sequence[str] | 
 
 
 def table(head: Row, rows: Iterable[Row]) -> str:
-    """The rows below their head."""
     return "".join(f"| {' | '.join(row)} |\n" for row in (head, ["---"] * len(head), *rows))
 
 

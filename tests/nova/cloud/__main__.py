@@ -24,7 +24,6 @@ LOG_LINES = 15
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run it; the status."""
     parser = argparse.ArgumentParser(prog="python -m tests.nova.cloud", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="leave it running until Ctrl-C")
     asked = parser.parse_args(argv)

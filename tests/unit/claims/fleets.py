@@ -215,7 +215,6 @@ class Worker:
         }
 
     def close(self) -> None:
-        """End without a word."""
         self.database.dispose()
 
 

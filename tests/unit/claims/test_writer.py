@@ -1,12 +1,15 @@
 """Requests that are written together: each has its own end, whatever befalls the others."""
 
+import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
 
 from scheduler import errors
+from scheduler.claims import writer as claims_writer
 from scheduler.claims.backend import Booked, Lost
 from scheduler.claims.writer import Write
 from tests.unit.claims.fleets import GB, a_name
@@ -27,6 +30,31 @@ def test_what_others_wrote_is_lost_alone(fleet, worker, monkeypatch):
     assert [type(each.result) for each in batch] == [Lost, Booked]
     other.manager.refresh()
     assert sum(other.free_mb().values()) == (12 - 3 - 1) * GB
+
+
+def test_who_loses_several_races_in_a_row_lets_others_go_first(fleet, worker, monkeypatch):
+    """It then decides on what they have written meanwhile, and waits no more once it has won."""
+    one, other = worker(), worker()
+    commit, tries, pauses = other.driver.claims.writer._claim, [], []
+
+    def claim(*arguments):
+        tries.append(arguments)
+        if len(tries) <= 7:  # on the emptiest host, as the other one
+            one.hosts(f"req-{len(tries)}", GB // 8, a_name())
+        commit(*arguments)
+
+    def sleep(seconds):
+        pauses.append(seconds)
+        one.hosts(f"req-{seconds}", GB // 8, a_name())
+
+    monkeypatch.setattr(other.driver.claims.writer, "_claim", claim)
+    monkeypatch.setattr(random, "uniform", max)
+    monkeypatch.setattr(claims_writer, "time", SimpleNamespace(monotonic=int, sleep=sleep))
+    for number in range(2):
+        other.hosts(f"req-other-{number}", GB // 8, a_name())
+    assert pauses == [0.004, 0.008, 0.016, 0.032]
+    assert len(tries) == 7 + 2
+    fleet.check()
 
 
 def test_a_value_that_no_column_holds_fails_its_own_request(fleet, worker):

@@ -25,7 +25,6 @@ def recorded_instance() -> objects.Instance:
 
 
 def flavor(**changes: Any) -> objects.Flavor:
-    """m1.small unless changed."""
     sizes = {"memory_mb": 2048, "vcpus": 1, "root_gb": 20, "ephemeral_gb": 0, "swap": 0}
     more = {"rxtx_factor": 1.0, "vcpu_weight": 0, "disabled": False, "is_public": True}
     values = {"id": 1, "name": "m1.small", "flavorid": "2", "extra_specs": {}, **sizes, **more}

@@ -26,7 +26,6 @@ UNSET = {"free_ram_mb": 0, "cpu_info": None, "host_ip": None, "bare_metal": Fals
 
 
 def everything(table):
-    """A snapshot with mappings of its own."""
     instances = {host: dict(several) for host, several in table.instances.items()}
     return {**random_fleets.snapshot(table), "instances": instances}
 

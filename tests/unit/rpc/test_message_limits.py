@@ -90,7 +90,6 @@ def test_what_cannot_be_inflated_cannot_be_read(name):
 
 
 def deep(levels):
-    """Lists and dicts in each other."""
     found = 1
     for level in range(levels):
         found = {"in": found, "x": 1} if level % 2 else [0, found]
