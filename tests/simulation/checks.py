@@ -117,7 +117,7 @@ class Checks:
         is_lost = self.restored_at > 0 and by is not None and by.dead
         return is_lost or (uuid in self.wanted_twice and any(hosts))
 
-    def _is_written_again(self) -> bool:
+    def is_written_again(self) -> bool:
         """True while claims that went back are being written again."""
         return self._kernel.now < self.restored_at + WRITTEN_AGAIN_IN_SECONDS
 
@@ -178,7 +178,7 @@ class Checks:
             return
         uuid = before.consumer_uuid
         host, _gb, scheduler = self.promised.get(uuid, (None, 0, None))
-        if host != before.host or (self._is_written_again() and not scheduler.process.dead):
+        if host != before.host or (self.is_written_again() and not scheduler.process.dead):
             return
         if not self.claimed_hosts(uuid):
             self._kernel.fail("closed", f"the claim of {uuid} on {before.host} was still needed")
@@ -282,7 +282,7 @@ class Checks:
             return False
         is_known = asked.answer and not asked.is_over and not asked.answered_by.dead
         is_known = is_known and self.wanted_twice.isdisjoint(asked.names)  # it may be replaced
-        return self._is_written_again() or not is_known
+        return self.is_written_again() or not is_known
 
     def give_up(self, asked: Asked) -> None:
         """The caller asks anew for the same instances."""

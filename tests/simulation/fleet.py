@@ -96,7 +96,6 @@ class ModelReader:
         self._seen: int | None = None
 
     def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
-        """See the product's reader."""
         server, seen = self._server, None if full else self._seen
         self._seen = None
 

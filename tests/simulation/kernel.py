@@ -186,7 +186,6 @@ class Kernel:
         self.over = True
 
     def fail(self, what: str, text: str) -> None:
-        """End the run with a violation."""
         self.failure = self.failure or Violation(what, text)
         self.over = True
         if greenlet.getcurrent() is not self._hub:
