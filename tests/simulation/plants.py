@@ -40,7 +40,7 @@ COMMITS_LOST: Final = "as it was: generations counted, commits lost"
 AS_IT_WAS: Final = {
     LOCKS_HELD: (94, "unanswered"),
     RESTORED: (4, "over"),
-    COMMITS_LOST: (244, "over"),
+    COMMITS_LOST: (184, "over"),
 }
 IN_PLANS[LOCKS_HELD] = {"kinds": {"freeze in a statement": (20.0,), "kill in a statement": (5.0,)}}
 IN_PLANS[RESTORED] = {"kinds": {"restore": (3.0,)}}
