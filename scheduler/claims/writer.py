@@ -85,7 +85,7 @@ class ClaimWriter:
         self.await_turn()
 
     def await_turn(self) -> bool:
-        """True if others were let go first, as this worker has lost several races in a row."""
+        """Let others go first after several lost races in a row; True if that took time."""
         seconds = self._turn_at - time.monotonic()
         if seconds > 0:
             time.sleep(seconds)
